@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use webfill_wire::socket::Peer;
 
-/// The permit of a request, issued by the process and held until the answer has left. The core only keeps it.
+/// The permit of a request, which counts the memory of the request and of its answer. The dispatcher's process issues
+/// it, and it is held until the answer was sent.
 pub trait RequestPermit: Debug + Send + Sync {
     /// Notes that the request was read. It takes this many bytes until it is carried out.
     fn note_read(&self, bytes: usize);
@@ -24,7 +25,7 @@ pub trait RequestPermit: Debug + Send + Sync {
 pub enum Client {
     /// A client on the control socket.
     Socket(ControlPeer),
-    /// A feeder, on the feeders' socket.
+    /// A feeder (a process that reads the seeds of a watch's run), on the feeders' socket.
     Feeder(Peer),
     /// A client that uses HTTP.
     Http(HttpAsker),

@@ -5,10 +5,10 @@ use webfill_api::{Action, Batch, Question, Refusal};
 
 use crate::local_crawl::LocalRequest;
 
-/// A valid message.
+/// A parsed message of the control socket.
 #[derive(Debug)]
 pub enum ControlRequest {
-    /// A request of `webfill crawl`.
+    /// A request of `webfill crawl` to the dispatcher that it started.
     Local(LocalRequest),
     /// Crawl requests. `whole`: if one of them is refused, all are.
     Feed {
@@ -24,7 +24,7 @@ pub enum ControlRequest {
 /// Lines of a stream that were refused when they were read, for the audit log.
 #[derive(Debug, Default)]
 pub struct RefusedLines {
-    /// How many lines were no valid requests.
+    /// The number of lines that are not valid requests.
     pub faulty: u64,
     /// Requests for applications that the sender's key does not allow.
     pub foreign: Batch,

@@ -69,11 +69,11 @@ pub struct Core {
     next_check_ms: i64,
     crawl_writes: CrawlWrites,
     site_state_writes: SiteStateWrites,
-    /// Reloads that the process has yet to begin.
+    /// Requests to reload mappings and settings that the dispatcher's process has not begun yet.
     reloads_asked: Vec<ReloadRequest>,
     /// The client that waits for the end of the dispatcher, and the crawls whose final counters it wants.
     end_asked: Option<(Client, Vec<CrawlKey>)>,
-    /// Drains of supervisors, with the clients that wait for them.
+    /// Drains of supervisors (they get no more tasks, and leave), with the clients that wait for the end of a drain.
     drains: Drains,
     /// Reports that are kept for a moment, because making one for each request would cost too much.
     reports: ReportCache,
@@ -83,9 +83,9 @@ pub struct Core {
     reopening: ReopeningCrawls,
     /// Crawls whose rows are being deleted.
     pruning: Option<PruneWalk>,
-    /// Answers that wait until recalled tasks have come back.
+    /// Answers to clients that are sent once the tasks recalled from supervisors have come back.
     waiting: WaitingAnswers,
-    /// Long lists that are taken piece by piece.
+    /// Long lists of crawl requests, which are accepted piece by piece.
     feeds: FeedsUnderWay,
     /// The sites that back off, as last reported to `webfill crawl`.
     backoffs: BackoffReport,
@@ -134,17 +134,18 @@ impl Core {
         Ok(core)
     }
 
-    /// The frontier. The simulation of several dispatchers uses it for extra writes in the same commits.
+    /// The frontier, for the simulation of several dispatchers: it makes extra writes in the same commits.
     pub fn frontier(&mut self) -> &mut Frontier {
         &mut self.cx.frontier
     }
 
-    /// The surroundings, in which the process records its observations.
+    /// The observations that the process records for the core, such as a full disk.
     pub fn environment(&mut self) -> &mut Environment {
         &mut self.cx.surroundings
     }
 
-    /// See [`lanes_with_credit`](crate::dispatch::Dispatch::lanes_with_credit). Empty while nothing may be handed out.
+    /// The lanes in which a due task is certain to be handed out (see
+    /// [`lanes_with_credit`](crate::dispatch::Dispatch::lanes_with_credit)). Empty while nothing may be handed out.
     pub fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         match self.cx.draining || self.cx.surroundings.low_disk.is_some() {
             true => Vec::new(),
@@ -190,7 +191,7 @@ impl Core {
                 .map(|at_ms| at_ms.saturating_sub(self.cx.wall_ahead_ms)),
             handing_out::next_frontier_event_ms(&self.cx, self.last_tick_ms),
             self.watches.next_watch_check_ms(),
-            // A probe that is due already waits for a site, not for a time.
+            // Only probes in the future count: a probe that is due already waits for a site, not for a time.
             self.cx
                 .dispatch
                 .fleet
@@ -269,12 +270,13 @@ impl Core {
         self.crawl_writes.queue_due_writes(&mut self.cx, now_ms)
     }
 
-    /// Notes that the store has saved the end of a crawl. `note`: the frontier's number for this end.
+    /// Notes that the store has saved the end of a crawl. `note`: the number under which the frontier remembers this
+    /// end until it is saved.
     pub fn on_crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
         self.cx.frontier.unsaved_crawls().delete_note(note)
     }
 
-    /// Whether the file is a copy and `--restored` was not given.
+    /// Whether the frontier's file is a backup copy, and `--restored` was not given to use it.
     pub fn is_copy(&self) -> bool {
         self.cx.frontier.origin().is_copy
     }

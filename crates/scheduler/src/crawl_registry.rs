@@ -73,8 +73,8 @@ impl CrawlRegistry {
         nothing_left && status.seeds_ended && open.is_some_and(|open| open.pending_backfills == 0)
     }
 
-    /// The state of a crawl. `going_on`: whether the dispatcher is not draining. While it drains, a running crawl
-    /// counts as interrupted.
+    /// The state of a crawl. `going_on`: false while the dispatcher drains, which makes a running crawl count as
+    /// interrupted.
     pub(crate) fn state(
         &self,
         frontier: &mut Frontier,

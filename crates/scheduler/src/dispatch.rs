@@ -56,7 +56,7 @@ pub use self::supervisor::SupervisorDetails;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
     pub site: SiteId,
-    /// The turn for which the site was granted.
+    /// The crawl, priority and lane for which the site was granted.
     pub turn: Option<Turn>,
     pub supervisor: String,
     /// The lane of the supervisor.
@@ -70,14 +70,15 @@ pub struct Grant {
     /// How long ago the site's last request ended, and the delay between requests; see [`webfill_wire::Task`].
     pub last_request_ago_ms: Option<u32>,
     pub delay_ms: Option<u32>,
-    /// If the site has a new owner: the clock to store in the commit of the leases.
+    /// The site's clock (when its next request is allowed) with the site's new owner, to be stored in the commit of the
+    /// leases. `None` if the owner stays the same.
     pub new_owner: Option<Clock>,
 }
 
-/// A site's changed clock, to be stored.
+/// A site with its changed clock (when its next request is allowed), to be stored.
 pub type ClockUpdate = (SiteId, Clock);
 
-/// Schedule, fleet and leases.
+/// Which sites' tasks may be handed out when (`schedule`), the supervisors (`fleet`), and the tasks that they hold.
 #[derive(Debug)]
 pub struct Dispatch {
     pub schedule: Schedule,
@@ -85,12 +86,14 @@ pub struct Dispatch {
     pub leases: Leases,
     pub overdue: OverdueSites,
     balance: Balance,
-    /// The last draw, which chose the site of the last probe.
+    /// The last pseudo-random number. It chose the site of the last probe, which tests whether a machine reaches the
+    /// web.
     last_draw: u64,
 }
 
 impl Dispatch {
-    /// Without `bounds`, each site is limited by its own delay only.
+    /// `bounds`: the limits of sites that share an address or a provider. Without them, each site is limited by its own
+    /// delay only.
     pub fn new(default_delay_ms: u32, lease_ms: u64, bounds: Option<GroupBounds>) -> Dispatch {
         Dispatch {
             schedule: Schedule::new(default_delay_ms, bounds),
@@ -102,8 +105,8 @@ impl Dispatch {
         }
     }
 
-    /// Notes that a site in the window has got further tasks. If leased tasks of a lower priority have to be recalled
-    /// first, returns the supervisor and the scope of the recall that preempts them.
+    /// Notes that a site that is in memory has got further tasks. If leased tasks of a lower priority have to be
+    /// recalled for them, returns the supervisor that holds these, and the scope of the recall.
     pub fn wake(&mut self, woken: WokenSite) -> Option<(String, RecallScope)> {
         self.schedule.wake(woken);
         let priority = woken.turn.priority;
@@ -130,8 +133,8 @@ impl Dispatch {
         self.owner_of(site).filter(|_| leases > 0)
     }
 
-    /// Evicts surplus sites from the window, so that other sites have room: at most `most` sites that wait for a
-    /// browser remain, and at most `most` that wait in their groups.
+    /// Evicts surplus sites from memory, so that there is room for others. At most `most` sites that wait for a browser
+    /// remain, and at most `most` sites that wait for a limit that they share with other sites.
     pub fn evict_surplus_waiting(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
         let mut left = self.schedule.evict_surplus(Lane::Browser, most, now_ms);
         left.extend(self.schedule.evict_surplus_of_groups(most, now_ms));

@@ -88,7 +88,7 @@ pub struct FinishedPage {
     pub body: bool,
 }
 
-/// The standing extraction alerts.
+/// The current alerts about mappings that extract less than before.
 pub type StandingExtractions = Arc<Standing>;
 
 /// An order to start a process that reads the seeds of a run.

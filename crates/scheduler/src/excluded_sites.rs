@@ -138,7 +138,7 @@ fn parse_line(line: &[u8]) -> ListedLine {
     }
 }
 
-/// Whether a domain is canonical as it stands, as most entries are; the others have to be parsed.
+/// Whether a domain is already in canonical form. Most entries are; the others have to be parsed.
 fn is_canonical(domain: &str) -> bool {
     let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
     domain.len() <= MAX_DOMAIN_BYTES

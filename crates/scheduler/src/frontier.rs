@@ -1,18 +1,19 @@
-//! Step 3 of a URL's journey, and the commit of its last step: the queued, leased and done tasks, in one SQLite file.
+//! The queued, leased and done tasks, in one SQLite file. This is step 3 of a URL's journey; the outcome of its last
+//! step is committed here, too.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then *done*. A task that is
-//! done may be queued again ([`requeue`](Reopening::requeue)); its row stays until its crawl is pruned ([`pruning`]). At
-//! every commit the counters of each crawl that is not being pruned satisfy `discovered = queued + leased + done +
+//! done may be queued again ([`requeue`](Reopening::requeue)); its row stays until its crawl is pruned ([`pruning`]).
+//! At every commit the counters of each crawl that is not being pruned satisfy `discovered = queued + leased + done +
 //! skipped`. Any program can check this against the tables of the same file.
 //!
-//! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome with the links that
-//! it brought, the site's clock, the counters. No message may be sent before the state that it reports is committed.
-//! After a crash the file is as the last commit left it: leased tasks are still leased, and the supervisors that may
-//! hold them are stored by name.
+//! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome with the links that it
+//! brought, the site's clock, the counters. No message may be sent before the state that it reports is committed. After
+//! a crash the file is as the last commit left it: leased tasks are still leased, and the supervisors that may hold
+//! them are stored by name.
 //!
-//! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of
-//! sites in memory, which it fills with [`admit_due`](Sites::admit_due) and empties with
-//! [`evict`](Sites::evict); all other sites wait on disk.
+//! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of sites in memory, which
+//! it fills with [`admit_due`](Sites::admit_due) and empties with [`evict`](Sites::evict); all other sites wait on
+//! disk.
 //!
 //! One thread owns a frontier. Other programs may read the file at any time.
 
@@ -322,12 +323,12 @@ impl Frontier {
         self.0.cx.retries.next_ms()
     }
 
-    /// When the mere passing of time next gives an application an allowance that a crawl waits for.
+    /// The next time at which a limit of pages per second lets a waiting crawl continue.
     pub fn next_allowance_ms(&self) -> Option<i64> {
         self.0.cx.limited_applications.next_allowance_ms()
     }
 
-    /// Whether [`release_next`](Releases::release_next) has something to do.
+    /// Whether crawls that were held back are to continue, so that [`release_next`](Releases::release_next) has work.
     pub fn has_crawls_to_release(&self) -> bool {
         self.0.cx.holding.has_crawls_to_release()
     }
@@ -395,7 +396,7 @@ impl Frontier {
         restore::back_up(state, into, now_ms)
     }
 
-    /// Stores how much is left of the wait for requests of a former fleet.
+    /// Stores how long this dispatcher still has to wait, because workers of a former fleet may still make requests.
     pub(crate) fn save_remaining_wait(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let until_ms = self.0.cx.origin.quiet_until_ms;
         if until_ms == 0 {
@@ -417,14 +418,14 @@ impl Frontier {
         self.0.take_changes()
     }
 
-    /// Makes all commits durable in the file. With a journal, [`commit`](Frontier::commit) does not, so that the file
-    /// is never ahead of it: all changes must be in the journal, up to this record.
+    /// Makes all commits durable in the file, once the journal has all changes up to the record `applied`. With a
+    /// journal, [`commit`](Frontier::commit) does not sync the file, so that the file is never ahead of the journal.
     pub fn make_durable(&mut self, applied: Applied) -> Result<(), FrontierError> {
         self.0.make_durable(applied)
     }
 
-    /// Makes all calls since the last commit durable, together. With a journal, see
-    /// [`make_durable`](Frontier::make_durable).
+    /// Makes all calls since the last commit durable, together. With a journal, they become durable in the file only
+    /// with [`make_durable`](Frontier::make_durable).
     pub fn commit(&mut self) -> Result<(), FrontierError> {
         self.0.commit()
     }

@@ -72,7 +72,7 @@ pub fn admit_url(
     Ok(url)
 }
 
-/// Judges the URL of a sitemap in the same way.
+/// Judges the URL of a sitemap, and returns its canonical form.
 pub fn admit_sitemap(
     text: &str,
     base: Option<&Url>,

@@ -52,7 +52,7 @@ pub enum LocalRequest {
         command: CrawlKey,
         requests: Vec<LineRequest>,
     },
-    /// Notes that all seeds were fed: the crawl is finished when nothing is queued or leased any more.
+    /// Notes that all seeds were fed. From then on the crawl is finished once none of its tasks is queued or leased.
     EndOfSeeds { crawl: CrawlKey },
     /// Asks for the counters of crawls, summed up, and whether waiting for the rest of them is pointless by these
     /// [`Limits`]. Without limits, the question is about the final counters.
@@ -60,9 +60,10 @@ pub enum LocalRequest {
         crawls: Vec<CrawlKey>,
         limits: Option<Limits>,
     },
-    /// Asks for counts of the crawls' permanently failed URLs: the page after this position.
+    /// Asks for counts of the crawls' permanently failed URLs by site and outcome: the part of the list after this
+    /// position.
     FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
-    /// Asks for the crawls' records of which no URL could be fetched: the page after this position.
+    /// Asks for the crawls' records of which no URL could be fetched: the part of the list after this position.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
     /// Asks, for a watch's feeder, for the watch, its crawl, and how far its seeds are durable.
     GetRun { watch: String, run: u64 },
@@ -83,13 +84,14 @@ pub enum LocalRequest {
 #[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// The limit while everything that is left backs off; `None`: no limit, because the dispatcher has a patience.
+    /// How long to wait while all remaining sites back off. `None`: no limit, because the dispatcher has its own
+    /// patience.
     pub backoffs_ms: Option<u64>,
-    /// The limit while this machine does not reach the web.
+    /// How long to wait while this machine does not reach the web.
     pub offline_ms: u64,
 }
 
-/// The dataset of a command's records.
+/// The dataset (named set of records) to which a command's records belong.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChosenDataset {
@@ -156,7 +158,7 @@ impl LocalRequest {
     }
 }
 
-/// The answer to fed seeds.
+/// The answer to a request that feeds seeds: how many were accepted, and which were refused.
 pub(crate) fn feed_answer(tally: &FeedTally) -> Value {
     let refused: Vec<Value> = tally
         .refused
@@ -168,16 +170,16 @@ pub(crate) fn feed_answer(tally: &FeedTally) -> Value {
     json!({"accepted": tally.accepted, "refused": refused})
 }
 
-/// The crawls' sites that back off.
+/// The crawls' sites that back off, and other sites that delay the end of the crawls.
 #[derive(Debug, Default)]
 pub(crate) struct Backoffs {
-    /// If everything that is left backs off beyond the given time: until when; milliseconds since the epoch.
+    /// If all remaining sites back off for longer than the client's limit: until when; milliseconds since the epoch.
     pub(crate) all_until_ms: Option<i64>,
     /// How many sites with queued tasks back off.
     pub(crate) sites: u64,
     /// The sites whose backoffs end first.
     pub(crate) first: Vec<Value>,
-    /// The least time that the slowest of the sites in memory takes, at its delay.
+    /// The minimum time until the slowest site in memory has no queued tasks left, given its delay.
     pub(crate) least_time_left_ms: i64,
     /// The sites that cannot be requested for a while.
     pub(crate) waiting: WaitingSites,

@@ -8,8 +8,8 @@
 
 use webfill_wire::{Outcome, SiteClock, TaskDone};
 
-/// The share of the first wait, and the growth of further ones. With a patience of two minutes, the waits are 5, 25
-/// and 90 seconds.
+/// The first wait is the patience divided by this number, and each further one is [`GROWTH`] times as long. With a
+/// patience of two minutes, the waits are 5, 25 and 90 seconds.
 const FIRST_SHARE: i64 = 24;
 const GROWTH: i64 = 5;
 
@@ -22,7 +22,7 @@ const LONGEST_PACE_MS: i64 = 60_000;
 /// A site counts as not answering after this many consecutive refusals at the pace that was derived for it.
 const MOST_WAITS_OF_PACE: u32 = 8;
 
-/// How long failing sites are waited for.
+/// How long the dispatcher waits for failing sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     pub ms: i64,
@@ -31,8 +31,8 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// The wait before the attempt with this index, after failures since `since_ms`, where a table says `table_ms`.
-    /// `None`: the patience is over.
+    /// The wait before the attempt with this index, after failures since `since_ms`, if the table of retries or
+    /// backoffs says `table_ms`. `None`: the patience is over.
     pub fn wait_ms(self, table_ms: i64, index: usize, since_ms: i64, now_ms: i64) -> Option<i64> {
         let left_ms = since_ms.saturating_add(self.ms).saturating_sub(now_ms);
         let wait_ms = table_ms.min(self.longest_wait_ms(index));
@@ -171,7 +171,7 @@ mod tests {
         for (clock, failures, exceeds) in [
             (clock(3_600, 1), Some(1), true),
             (clock(100, 1), Some(1), false),
-            // The site's own delay, once and twice.
+            // Waits of one and two times the site's own delay are within the patience, a longer wait is not.
             (clock(3_600, 3_600), Some(1), false),
             (clock(7_200, 3_600), Some(1), false),
             (clock(10_000, 3_600), Some(1), true),

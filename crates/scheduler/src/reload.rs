@@ -23,7 +23,7 @@ pub struct Reloaded {
     pub retries: RetryTable,
     pub backoff: BackoffTable,
     pub excluded: ExcludedSites,
-    /// The certificate and tokens of HTTP, read from the same files as at the start.
+    /// The certificate and tokens of the HTTP server, read from the same files as at the start.
     pub protection: Protection,
     /// The names of changed settings: those with other values, and those whose files have other contents.
     pub changed: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Reloaded {
     pub needs_restart: Vec<String>,
 }
 
-/// The request for a reload, and the tag that is returned with the answer.
+/// A request to reload, with the `uuid` that its answer repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReloadRequest {
     /// The client that waits for the answer; `None` for a signal.

@@ -20,7 +20,7 @@ pub struct Requester {
 /// The unit in which senders take turns, so that the requests of one do not wait for those of another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Sender {
-    /// A key or token, over all its connections.
+    /// The name of a key or token. All its connections count as one sender.
     Name(Arc<str>),
     /// A connection without a key.
     Peer(Peer),
@@ -30,7 +30,7 @@ pub enum Sender {
 /// The sender, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SenderInfo {
-    /// The name of the key or token; `None` on this machine without keys.
+    /// The name of the key or token; `None` for a sender on this machine that uses no key.
     pub name: Option<Arc<str>>,
     pub address: Option<Arc<str>>,
     pub way: Channel,
@@ -64,7 +64,7 @@ pub enum Channel {
     Http,
     /// A token, by HTTP.
     Token,
-    /// The dashboard, with a token or, on this machine, without.
+    /// The dashboard. On this machine it needs no token.
     Dashboard,
     Signal,
     /// A file that was reloaded.

@@ -102,7 +102,7 @@ impl Scope {
         self.deny.forget_compiled();
     }
 
-    /// The memory of each list that is compiled.
+    /// The memory of each list of patterns that is compiled at present, in bytes.
     pub(crate) fn pattern_memory_bytes(&self) -> impl Iterator<Item = usize> {
         let lists = [&self.allow, &self.deny];
         lists.into_iter().filter_map(Patterns::memory_bytes)

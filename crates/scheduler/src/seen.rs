@@ -41,10 +41,12 @@ mod slices;
 /// tail is written.
 const TAIL_ENTRY_BYTES: usize = 32;
 
-/// The minimum number of slices read per call while the filter is filled, which takes a fraction of a millisecond.
+/// The minimum number of slices (small parts of a run) read per call while the filter is filled. Reading them takes a
+/// fraction of a millisecond.
 const SLICES_READ: u64 = 96;
 
-/// The number of slices read at the start: about a million keys, which takes a tenth of a second.
+/// The number of slices (small parts of a run) read at the start. They hold about a million keys, which takes a tenth
+/// of a second.
 const SLICES_READ_AT_ONCE: u64 = 8_000;
 
 /// The seen index of all crawls.
@@ -182,7 +184,8 @@ impl SeenUrls {
         self.unpaced += 1;
     }
 
-    /// Whether a pair key was noted recently. Notes are kept in memory only, so false negatives are possible.
+    /// Whether a pair of URL and record was noted recently. Notes are kept in memory only, so false negatives are
+    /// possible.
     pub(crate) fn was_noted_recently(&mut self, pair_key: u64) -> bool {
         self.front.is_hot(pair_key)
     }
@@ -224,7 +227,7 @@ impl SeenUrls {
         self.runs.iter().map(|run| run.keys).sum()
     }
 
-    /// How many of `slices` are due now, if all must be done before the tail is half full.
+    /// How many of the `slices` of a task are to be read now, if all must be read before the tail is half full.
     fn count_due_slices(&self, slices: u64) -> u64 {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }

@@ -70,7 +70,7 @@ impl AttemptSign {
 /// The consequence of a failure for its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The failure counts as the task's own for now.
+    /// The failure counts as the task's own fault for now.
     OwnFailure,
     /// The task will be retried, but the site stays open.
     TaskWaits,

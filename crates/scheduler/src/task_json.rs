@@ -1,4 +1,5 @@
-//! The report on a stored task, in the same form whether the dispatcher makes it or a reader of its file.
+//! The JSON report on a stored task. It is the same whether the dispatcher makes it or a program that reads the
+//! dispatcher's file.
 
 use serde_json::{Value, json};
 use webfill_wire::Outcome;

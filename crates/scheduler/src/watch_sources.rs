@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use webfill_api::{Refusal, Watch};
 use webfill_store::{DatabasePlace, MongoUri, StoreUri};
 
-/// The setting that stands for the store's own database.
+/// The word in `records` that stands for the store's own database.
 const STORE: &str = "store";
 
 const OUTSIDE: &str =
@@ -52,7 +52,7 @@ impl WatchesConfig {
     }
 }
 
-/// The settings in the form that judges sources.
+/// The settings, prepared for the checks of sources.
 #[derive(Debug, Clone, Default)]
 pub struct WatchSources {
     seeds_dir: Option<PathBuf>,

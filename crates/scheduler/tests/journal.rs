@@ -157,7 +157,7 @@ fn after_a_time_in_which_no_read_is_answered_the_holder_is_spared() {
     assert_eq!(watch.lease_to_take(65_000), None, "it was renewed");
 }
 
-/// However short the time without an answer was, the lease itself must be over.
+/// However short the time without an answer was, the lease must be over before another dispatcher takes it.
 #[test]
 fn a_holder_that_is_spared_keeps_the_rest_of_its_lease() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);

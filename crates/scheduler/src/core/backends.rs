@@ -24,7 +24,7 @@ pub struct BackendReport {
 }
 
 impl BackendsReport {
-    /// The store and the cache, for `status`.
+    /// The states of the store and of the cache, as JSON for the answer to `status`.
     pub(super) fn status_json(&self) -> (Value, Value) {
         let is_away = self.is_store_away.then_some("it accepts no writes");
         (

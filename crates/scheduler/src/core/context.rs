@@ -34,16 +34,16 @@ pub struct CoreSettings {
     pub group_bounds: Option<GroupBounds>,
 }
 
-/// The process's observations, and its limit for a turn.
+/// The process's observations, and its time limit for one turn of the loop.
 #[derive(Default)]
 pub struct Environment {
-    /// The time at which a step must stop and leave the rest to the next turn.
+    /// The time at which a step must stop and leave the rest to the next turn of the loop.
     pub turn_end: TurnDeadline,
     /// Why nothing is handed out or fed, in words: a disk has too little room.
     pub low_disk: Option<String>,
     /// Whether the store cannot keep up, so that the states of crawls are written later.
     pub store_is_behind: bool,
-    /// Whether the store and the cache answer, for people.
+    /// Whether the store and the cache answer, for reports to people.
     pub backends: BackendsReport,
     /// The dispatchers that stand by, for people; `None`: there is no journal.
     pub standbys: Option<StandbysReport>,

@@ -17,7 +17,7 @@ pub struct Counters {
     pub returned: u64,
     /// Outcomes after which the task was retried.
     pub retried: u64,
-    /// Outcomes whose lease was no longer in force.
+    /// Outcomes that are ignored, because their lease was no longer in force.
     pub stale: u64,
     pub backoff: BTreeMap<BackoffReason, u64>,
     /// Sites that had nothing to hand out in their turn, by reason.

@@ -33,8 +33,8 @@ pub(super) fn register_and_backfill_crawl(
     Ok(())
 }
 
-/// Queues some of the pages that a run has not found, if all of its seeds were fed. Returns whether there may be
-/// more.
+/// Queues some of the watch's pages that its run has not found, if all of the run's seeds were fed. Returns whether
+/// there may be more.
 pub(super) fn queue_unlinked_pages(
     cx: &mut Context,
     crawl: CrawlKey,

@@ -7,7 +7,8 @@ use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, LeaseBatch, WokenSite};
 
-/// After this many grants that yielded no task, the turn ends, so that other work is not delayed.
+/// After this many grants in a row that yielded no task, handing out stops for this turn of the loop, so that other
+/// work is not delayed.
 const MOST_EMPTY_GRANTS: usize = 1_000;
 
 /// Hands out tasks of due sites to supervisors that have credit. Ends after [`MOST_EMPTY_GRANTS`] or at the turn's
@@ -78,7 +79,7 @@ fn apply_changed_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
     Ok(())
 }
 
-/// Notes that sites in the window have got tasks to hand out. Recalls leased tasks of a lower priority, so that the new
+/// Notes that sites in memory have got tasks to hand out. Recalls leased tasks of a lower priority, so that the new
 /// tasks go first.
 pub(super) fn wake_sites(cx: &mut Context, woken: Vec<WokenSite>) {
     for woken in woken {

@@ -1,4 +1,5 @@
-//! The inputs from the process. Each is passed to the part that handles it, which documents the effect.
+//! The methods that pass inputs from the process to the core. Each calls the part that handles the input, where the
+//! effect is documented.
 
 use serde_json::Value;
 use webfill_changes::PageCheck;

@@ -26,12 +26,12 @@ pub struct CoreMetrics {
     pub sites_set_aside: usize,
     /// The longest time that a due site has waited although its tasks could be handed out.
     pub oldest_due_ms: i64,
-    /// How many sites in the window could be fetched from at once.
+    /// How many sites in memory could be fetched from at once, by the lane of their next tasks.
     pub due_sites: BTreeMap<Lane, usize>,
     pub watches: WatchMetrics,
     /// The number of targets that notifications do not reach.
     pub targets_unreached: usize,
-    /// `None`: not known yet.
+    /// The number of current extraction alerts; `None`: not known yet.
     pub extraction_alerts: Option<usize>,
     pub is_disk_low: bool,
     pub is_draining: bool,
@@ -39,7 +39,7 @@ pub struct CoreMetrics {
     pub conditions: HoldConditions,
 }
 
-/// Conditions that hold back queued tasks and are not in the file.
+/// Conditions that hold back queued tasks and are not stored in the frontier's file.
 #[derive(Debug, Clone, Default)]
 pub struct HoldConditions {
     /// Whether a connected supervisor fetches pages of the lane `http`.
@@ -66,7 +66,8 @@ pub struct WatchMetrics {
     pub running: usize,
     pub paused: usize,
     pub waiting: usize,
-    /// The number of silent watches, in any state. Only watches with recipients are judged.
+    /// The number of watches, in any state, that are silent: they have no results or runs when some are expected. Only
+    /// watches with recipients are judged.
     pub silent: usize,
 }
 

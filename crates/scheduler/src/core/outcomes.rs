@@ -103,7 +103,7 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
     Ok(true)
 }
 
-/// Logs an outcome whose lease was not in force.
+/// Counts and logs an outcome that arrived when its lease was not in force.
 fn count_stale_outcome(cx: &mut Context, done: &TaskDone) -> Result<(), FrontierError> {
     cx.counters.stale += 1;
     let task = cx.frontier.tasks().get(done.task)?;
@@ -281,7 +281,7 @@ pub(super) fn handle_returned_task(
     Ok(())
 }
 
-/// Stores the page of a quarantined task, for which no worker is left to save it.
+/// Stores the page of a quarantined task (it has killed several workers), because no worker is left to save it.
 fn store_quarantined_page(
     cx: &mut Context,
     returned: &TaskReturned,
@@ -329,8 +329,8 @@ fn store_crashed_page(
     Ok(())
 }
 
-/// Applies the consequences of a batch of judged URLs, besides its new tasks: sites in the window have got tasks, and
-/// backfills are pending.
+/// Applies the consequences of a batch of judged URLs, besides its new tasks: wakes the sites that have got tasks, and
+/// asks the store for the pending backfills.
 pub(in crate::core) fn apply_feed_tally(
     cx: &mut Context,
     crawl: CrawlKey,

@@ -62,7 +62,7 @@ impl CrawlPaces {
             }
         }
         let followed = self.crawls.entry(crawl).or_insert(begun);
-        // The number of finished tasks shrinks when tasks are queued again.
+        // The number of finished tasks shrinks when tasks are queued again. Then measuring starts over.
         if done < followed.between.done || now_ms - followed.last_ms > FORGOTTEN_MS {
             *followed = begun;
         }

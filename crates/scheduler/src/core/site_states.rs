@@ -20,7 +20,7 @@ pub(super) struct SiteStateWrites {
     next_ms: i64,
     /// The number of the last state that was handed to the store writer.
     taken_to: i64,
-    /// Whether the store writer has a batch.
+    /// Whether the store writer is busy with a batch.
     is_out: bool,
 }
 

@@ -35,7 +35,7 @@ const CHECK_CLOCK_EVERY_MS: i64 = 1_000;
 const SHORTEST_WAIT_MS: i64 = 60_000;
 const LONGEST_WAIT_MS: i64 = 3_600_000;
 
-/// Further consecutive failures do not prolong the wait.
+/// From this number of consecutive failed runs on, the wait does not grow any more.
 const MOST_FAILURES: u64 = 7;
 
 /// All watches.
@@ -79,10 +79,10 @@ struct CurrentRun {
     watch: Watch,
     /// How the run ends once none of its tasks is leased; `None`: it continues.
     ending: Option<(RunEnd, Option<String>)>,
-    /// When the run's window was over, if that was before the start of this dispatcher. The run counts as ended at that
-    /// time.
+    /// When the run's time window was over, if that was before the start of this dispatcher. The run counts as ended at
+    /// that time.
     over_ms: Option<i64>,
-    /// When the run's window is over, by the caller's clock.
+    /// When the run's time window is over, by the caller's clock.
     window_over_ms: Option<i64>,
 }
 
@@ -96,7 +96,7 @@ impl CurrentRun {
 }
 
 impl WatchEntry {
-    /// `runs`: the latest runs, newest first.
+    /// Creates the entry of a stored watch. `runs`: its latest runs, newest first.
     fn new(watch: Watch, kept: &StoredWatch, runs: Vec<WatchRun>) -> WatchEntry {
         let failed = runs
             .iter()

@@ -9,16 +9,17 @@ use crate::core::context::Context;
 use crate::dispatch::{LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
 use crate::frontier::FrontierError;
 
-/// The maximum number of sites admitted to the window in one turn; a window may hold a hundred times as many.
+/// The maximum number of sites loaded into memory in one turn of the loop. The memory may hold a hundred times as many.
 const MOST_ADMITTED: usize = 2_000;
 
-/// How often a full window is searched for sites that may leave it.
+/// How often a full window (the sites in memory) is searched for sites that may leave it.
 const FILL_EVERY_MS: i64 = 100;
 
-/// A crawl with fewer sites than this in the window is underserved: its sites are admitted first.
+/// A crawl with fewer sites than this in memory is underserved: its sites are admitted first.
 const FEW_SITES: usize = 32;
 
-/// The maximum number of underserved crawls whose sites are admitted in one turn.
+/// The maximum number of underserved crawls (with few sites in memory) whose sites are admitted in one turn of the
+/// loop.
 const UNDERSERVED_PER_TURN: usize = 16;
 
 /// Crawls that may have few sites in the window and more outside it. They are served in turn.
@@ -45,7 +46,7 @@ impl UnderservedCrawls {
     }
 }
 
-/// When and how to fill the window.
+/// When and how to fill the window, that is, to load sites into memory.
 pub(super) struct Window {
     /// When to admit sites to the window next; `None`: none waits outside it.
     pub(super) next_site_ms: Option<i64>,
@@ -140,8 +141,8 @@ pub(super) fn evict_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierE
     evict_surplus(cx, now_ms)
 }
 
-/// Limits the sites that wait for a browser, and those that wait in their groups, to half of the window each. Surplus
-/// sites leave the window and are due again after [`SURPLUS_RETURNS_AFTER_MS`] or later.
+/// Limits the sites that wait for a browser, and those that wait for a limit shared with other sites, to half of the
+/// sites in memory each. Surplus sites are evicted, and are due again after [`SURPLUS_RETURNS_AFTER_MS`] or later.
 fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let surplus = cx
         .dispatch
@@ -166,9 +167,8 @@ pub(super) fn free_places(cx: &Context) -> usize {
     cx.settings.window_sites.saturating_sub(in_window)
 }
 
-/// How long the site that is due longest has waited. Checks each site in the window, and the site outside it that is
-/// due first. `next_site_ms` cannot be used: it is the time to refill the window, not the time since which a site
-/// waits.
+/// How long the site that has been due longest has waited. Checks each site in memory, and the site outside it that is
+/// due first. `next_site_ms` cannot be used: it is the time to load more sites, not the time since which a site waits.
 pub(in crate::core) fn longest_overdue_ms(cx: &mut Context, now_ms: i64) -> i64 {
     let inside_ms = {
         let dispatch = &mut cx.dispatch;

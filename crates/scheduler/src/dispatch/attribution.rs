@@ -1,5 +1,6 @@
-//! Judges whether a failure is a machine's fault. Attempts are noted in the [`egress`](super::egress) of the supervisor
-//! that made them. When a machine is offline or open again, the schedule is adapted.
+//! Judges whether a failure is a machine's fault. Each attempt is noted in the [`egress`](super::egress) of the
+//! supervisor that made it, which says whether its machine reaches the web. When a machine goes offline or is online
+//! again, the schedule is adapted.
 
 use webfill_wire::TaskDone;
 
@@ -7,7 +8,7 @@ use super::egress::{EgressChange, MachineFailures, ReachAttempt, ReachResult};
 use super::{Dispatch, Lease};
 use crate::frontier::{SiteHealth, SiteId};
 
-/// The conclusions from an attempt about its machine.
+/// What an attempt to fetch shows about the machine that made it.
 #[derive(Debug, Default, PartialEq)]
 pub struct MachineFindings {
     /// Whether the attempt says nothing about its site, because the machine is offline. Then the task is to be tried
@@ -16,7 +17,7 @@ pub struct MachineFindings {
     /// The machine that was just found to be offline, with its earlier failures, which say nothing about sites
     /// either.
     pub offline: Option<(String, MachineFailures)>,
-    /// The machine that is open again.
+    /// The machine that reaches the web again.
     pub opened: Option<String>,
 }
 

@@ -40,7 +40,7 @@ struct Shares {
 }
 
 impl Balance {
-    /// Discards the result, because a machine has joined or gone, or its egress has changed.
+    /// Discards the result, because a machine has joined or gone, or a machine's connection to the web has changed.
     pub(super) fn invalidate(&mut self) {
         self.at_ms = None;
     }

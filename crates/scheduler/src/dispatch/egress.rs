@@ -1,8 +1,8 @@
-//! Whether a supervisor's machine reaches the web, its *egress*. To tell failures of a machine from those of sites, the
-//! recent attempts of all machines are compared. Decisions only: no I/O, no clock.
+//! Judges whether a supervisor's machine reaches the web: the state of its *egress*. To tell failures of a machine from
+//! those of sites, the recent attempts of all machines are compared. Decisions only: no I/O, no clock.
 //!
-//! - *open*: the machine gets tasks.
-//! - *offline*: it gets none except a few from time to time, the *probes*. If one is answered, the egress is open
+//! - *online*: the machine gets tasks.
+//! - *offline*: it gets none except a few from time to time, the *probes*. If one is answered, the egress is online
 //!   again. Failures that the machine reports meanwhile say nothing about sites.
 //!
 //! Probes come in rounds. If another machine reaches the web, a round is one probe, at a healthy site. Otherwise it is
@@ -46,19 +46,19 @@ const NO_ROUTE_LATER: usize = 20;
 const MOST_TASKS: usize = 64;
 const MOST_EXCUSED: usize = 100_000;
 
-/// The maximum number of simultaneous probes of a machine while no other reaches the web.
+/// The maximum number of simultaneous probes (test tasks) of an offline machine while no other machine reaches the web.
 pub(super) const PROBES_IN_A_ROUND: usize = 16;
 
-/// The wait before each of the first two rounds of probes. It then doubles with each further round, up to the longest
-/// wait.
+/// The wait before each of the first two rounds of probes, which test whether an offline machine reaches the web again.
+/// The wait then doubles with each further round, up to the longest wait.
 pub(super) const FIRST_PROBE_MS: i64 = 5_000;
 const LONGEST_WAIT_MS: i64 = 60_000;
 
-/// After this long without an answered probe the machine counts as open again: the remaining sites may be dead after
+/// After this long without an answered probe the machine counts as online again: the remaining sites may be dead after
 /// all.
 const LONGEST_OFFLINE_MS: i64 = 6 * 3_600_000;
 
-/// The evidence of an attempt about its machine's egress.
+/// What an attempt to fetch shows about the machine's connection to the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReachResult {
     /// A server has answered.
@@ -70,7 +70,8 @@ pub enum ReachResult {
 }
 
 impl ReachResult {
-    /// The evidence of a task's result; `None` if nothing was requested, or if the result is no evidence.
+    /// What the result of a task shows about the machine's connection. `None` if nothing was requested, or if the
+    /// result shows nothing about it.
     pub fn from_task(done: &TaskDone) -> Option<ReachResult> {
         let Some(evidence) = &done.evidence else {
             return done.status_code.map(|_| ReachResult::Answered);
@@ -101,7 +102,7 @@ pub(super) struct ReachAttempt<'a> {
     pub(super) at_ms: i64,
 }
 
-/// How many sites were tried recently, and how many of them failed.
+/// How many sites machines have tried recently, and how many of these sites failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     sites: u32,
@@ -128,14 +129,14 @@ impl Tally {
     }
 }
 
-/// A change of the egress that an attempt has caused.
+/// A change in whether a machine reaches the web, caused by an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EgressChange {
-    /// The egress is offline. These failures were the machine's fault.
+    /// The machine is offline now. These failures were its fault.
     Offline(MachineFailures),
-    /// A probe has failed. The next round comes after this wait.
+    /// A probe (test task) has failed. The next round of probes comes after this wait.
     StillOffline { wait_ms: i64 },
-    /// The egress is open again.
+    /// The machine reaches the web again.
     Opened,
 }
 
@@ -147,7 +148,7 @@ pub struct MachineFailures {
     pub sites: Vec<(SiteId, SiteHealth)>,
 }
 
-/// The known facts about a machine's egress.
+/// The known facts about a machine's connection to the web.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
     /// The latest attempt at each site, oldest first.
@@ -156,7 +157,7 @@ pub(super) struct Egress {
     offline: Option<Offline>,
     /// Sites whose failures were the machine's fault, and that have not answered since.
     excused: HashSet<SiteId>,
-    /// The wait after the next failed round.
+    /// The wait after the next failed round of probes.
     wait_ms: i64,
 }
 
@@ -177,14 +178,14 @@ struct Failure {
     reach: ReachResult,
 }
 
-/// The state of a machine that is offline. `sign`: the last evidence.
+/// The state of a machine that is offline. `sign`: the last evidence for it, in words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offline {
     pub since_ms: i64,
     pub sign: String,
     /// When the next probes may be handed out.
     probe_at_ms: i64,
-    /// Probes in flight.
+    /// The tasks that were handed out as probes and have not ended.
     probes: Vec<TaskId>,
 }
 
@@ -201,13 +202,14 @@ impl Egress {
         self.offline.as_ref()
     }
 
-    /// When the next round of probes starts; `None` during a round, or if the egress is open.
+    /// When the next round of probes starts. `None` during a round, or if the machine is online.
     pub(super) fn probe_at_ms(&self) -> Option<i64> {
         let offline = self.offline.as_ref()?;
         offline.probes.is_empty().then_some(offline.probe_at_ms)
     }
 
-    /// How many probes may be handed out now, with at most `in_a_round` in flight; `None` if the egress is open.
+    /// How many probes may be handed out now, with at most `in_a_round` of them unfinished. `None` if the machine is
+    /// online.
     pub(super) fn free_probes(&self, in_a_round: usize, now_ms: i64) -> Option<usize> {
         let offline = self.offline.as_ref()?;
         Some(match offline.probe_at_ms <= now_ms {
@@ -223,7 +225,7 @@ impl Egress {
         }
     }
 
-    /// Notes the end of a lease. If it was a probe that has shown nothing, the next one may soon follow.
+    /// Notes the end of a lease. If the task was a probe that has shown nothing, the next probe may soon follow.
     pub(super) fn on_lease_end(&mut self, task: TaskId, now_ms: i64) {
         if let Some(offline) = &mut self.offline
             && offline.remove_probe(task)

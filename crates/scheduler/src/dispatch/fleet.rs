@@ -29,7 +29,7 @@ pub use metrics::FleetMetrics;
 /// The maximum duration of a request that a supervisor may announce: a day.
 const LONGEST_REQUEST_MS: u64 = 86_400_000;
 
-/// The presence of a connected supervisor, for people.
+/// The state of a connected supervisor, for reports to people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Presence {
     pub is_draining: bool,
@@ -86,7 +86,8 @@ impl Fleet {
         3 * self.lease_ms / 10
     }
 
-    /// Adds a supervisor from before the start. The time that it was silent before counts.
+    /// Adds a supervisor that was known before the dispatcher's start. The time for which it was silent before the
+    /// start counts.
     pub(super) fn add_awaited(&mut self, kept: SavedSupervisor, now_ms: i64) {
         let supervisor = Supervisor {
             instance: kept.instance,
@@ -102,7 +103,7 @@ impl Fleet {
         self.supervisors.insert(kept.name, supervisor);
     }
 
-    /// The awaited supervisors, and how long each has been silent.
+    /// The supervisors that have not come back since the dispatcher's start, and how long each has been silent.
     pub(crate) fn awaited_silences(&self, now_ms: i64) -> Vec<(String, u64)> {
         let awaited = self.supervisors.iter();
         awaited
@@ -194,7 +195,8 @@ impl Fleet {
         let Some(supervisor) = self.supervisor_in_session(peer, beat.session) else {
             return HeartbeatReply::OutOfSync;
         };
-        // After the end of a lease, recalls no longer wait for its supervisor, so the lease must not be renewed.
+        // Once a supervisor's lease has ended, recalls of tasks no longer wait for it, so the lease must not be
+        // renewed.
         let is_over = now_ms >= supervisor.lease_ends_ms(lease_ms);
         let Some(session) = supervisor.session.as_mut().filter(|_| !is_over) else {
             return HeartbeatReply::OutOfSync;
@@ -379,7 +381,7 @@ impl Fleet {
         all.any(|supervisor| supervisor.lane() == Some(lane))
     }
 
-    /// Notes that a ready site waits until its owner grants credit.
+    /// Notes that a ready site waits until its owner (the supervisor that gets its tasks) grants credit.
     pub(super) fn add_starved(&mut self, name: &str, site: SiteId) {
         if let Some(supervisor) = self.supervisors.get_mut(name) {
             supervisor.starved.push(site);

@@ -8,8 +8,8 @@ use super::egress::FIRST_PROBE_MS;
 use super::{Dispatch, Grant, Lease};
 use crate::frontier::{LeaseBatch, SiteId};
 
-/// Draws are multiples of the golden ratio (modulo 1, as 64 bits): they are spread evenly over their range, and
-/// repeatable.
+/// The step between two pseudo-random numbers. As multiples of the golden ratio (modulo 1, as 64 bits) they are spread
+/// evenly over their range, and repeatable.
 const DRAW_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Which supervisor gets the next task of a site.
@@ -74,8 +74,8 @@ impl Dispatch {
         self.schedule.next_ready_site(full, draw, now_ms)
     }
 
-    /// How many tasks of this priority may be sent to a supervisor now. If only its reserve is left, one at a time,
-    /// because further tasks of the same grant may have a lower priority.
+    /// How many tasks of this priority may be sent to a supervisor now. If it has only the credit left that is reserved
+    /// for high priorities, one at a time, because further tasks of the same grant may have a lower priority.
     pub(super) fn credit_for(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
         let room = self.fleet.available_credit(owner, now_ms);
         if room.ordinary == 0 && self.leases.count_held_at_least(owner, priority) < room.reserve {
@@ -103,8 +103,8 @@ impl Dispatch {
         }
     }
 
-    /// A better supervisor for a site than its owner: one whose egress is to be probed, or one that has fewer sites
-    /// than its share, because it has joined late.
+    /// A better supervisor for a site than its owner: an offline one that is due for a test, or one that has fewer
+    /// sites than its share, because it has joined late.
     fn better_owner(&self, id: SiteId, owner: &str, priority: u8, now_ms: i64) -> Option<String> {
         let lane = self.fleet.lane_of(owner)?;
         let site = self.schedule.site(id)?;
@@ -235,7 +235,7 @@ impl Dispatch {
         }
         self.schedule.queue_if_idle(grant.site);
         if self.is_probe(grant) {
-            // The other probes of the round go to other sites.
+            // The site gets no second probe, so that the other probes of the round go to other sites.
             let until_ms = grant.start_ms + FIRST_PROBE_MS;
             self.schedule.set_aside(grant.site, until_ms);
         }

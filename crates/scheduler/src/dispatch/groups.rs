@@ -19,7 +19,7 @@ use webfill_urls::provider;
 use super::site::LOOKAHEAD_MS;
 use crate::frontier::SiteId;
 
-/// The wait before the next call if no task of the called site was handed out.
+/// If no task of the site that a group has called is handed out, the group calls its next waiting site after this time.
 const MOMENT_MS: i64 = 20;
 
 /// Above this many groups, those that limit nothing at present are dropped.
@@ -39,7 +39,7 @@ pub struct GroupBounds {
 /// The property that the sites of a group share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
-    /// The public suffix below which the sites are.
+    /// A provider, named by the public suffix below which its customers' sites are, such as `github.io`.
     Provider(Arc<str>),
     Address(IpAddr),
 }
@@ -57,7 +57,8 @@ pub(super) struct GroupPosition {
 pub(super) struct Groups {
     bounds: Option<GroupBounds>,
     groups: HashMap<Group, GroupState>,
-    /// The groups that will call a site, by the time of the call.
+    /// The groups that are going to call one of their waiting sites, because there is room for it, ordered by the time
+    /// of the call.
     calls: BTreeSet<(i64, Group)>,
     /// How many sites wait in groups.
     waiting: usize,
@@ -72,7 +73,7 @@ struct GroupState {
     next_start_ms: i64,
     waiting: BTreeSet<GroupPosition>,
     called: Option<SiteId>,
-    /// No site is called before this time.
+    /// The group calls none of its waiting sites before this time.
     call_from_ms: i64,
     /// The time of the group's entry in `calls`.
     calls_at_ms: Option<i64>,
@@ -131,7 +132,7 @@ impl Groups {
         self.first_start_ms = now_ms + i64::from(delay_ms);
     }
 
-    /// Whether tasks of a ready site may be handed out now. A site that was called precedes all others.
+    /// Whether tasks of a ready site may be handed out now. A site that the group has called precedes all others.
     pub(super) fn try_admit(&mut self, group: &Group, site: SiteId, now_ms: i64) -> bool {
         let in_flight = self.max_in_flight();
         let state = self.state_or_insert(group);
@@ -170,7 +171,7 @@ impl Groups {
         self.plan_call(group);
     }
 
-    /// Calls the next site whose call is due, and returns it.
+    /// If a group has room for a waiting site, takes the first such site out of its group and returns it.
     pub(super) fn call_next_due(&mut self, now_ms: i64) -> Option<SiteId> {
         let (at_ms, group) = self.calls.first()?;
         if *at_ms > now_ms {
@@ -185,12 +186,12 @@ impl Groups {
         Some(first.site)
     }
 
-    /// When the next site will be called.
+    /// When the next group calls one of its waiting sites.
     pub(super) fn next_call_ms(&self) -> Option<i64> {
         self.calls.first().map(|(at_ms, _)| *at_ms)
     }
 
-    /// How many tasks of one site may be handed out together, and when the first may start.
+    /// How many tasks of one site of this group may be handed out together, and when the first may start.
     pub(super) fn capacity(&self, group: &Group) -> (u32, i64) {
         let state = self.groups.get(group);
         let leased = state.map_or(0, |state| state.leased);
@@ -217,7 +218,7 @@ impl Groups {
         self.plan_call(group);
     }
 
-    /// Moves the group's next start: the first of this many requests starts at `start_ms`.
+    /// Moves the time of the group's next request behind `requests` requests, the first of which starts at `start_ms`.
     pub(super) fn put_off_next_start(&mut self, group: &Group, requests: u32, start_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
         let state = self.state_or_insert(group);
@@ -231,7 +232,7 @@ impl Groups {
         }
     }
 
-    /// If more than `most` sites wait in groups: the surplus sites of the largest group, the last in order first, each
+    /// The sites to evict if more than `most` sites wait in groups: the surplus at the end of the largest group, each
     /// with its expected wait. The first `few` sites of the group are never among them.
     pub(super) fn surplus_waiting_sites(&self, most: usize, few: usize) -> Vec<(SiteId, i64)> {
         let too_many = self.waiting.saturating_sub(most);
@@ -263,7 +264,7 @@ impl Groups {
             })
     }
 
-    /// Updates the time of a group's next call.
+    /// Updates the time at which a group next calls one of its waiting sites.
     fn plan_call(&mut self, group: &Group) {
         let in_flight = self.max_in_flight();
         let Some(state) = self.groups.get_mut(group) else {

@@ -20,7 +20,7 @@ pub struct Lease {
     pub crawl: CrawlKey,
     /// When the lease was made. For one from before the dispatcher's start: the time of the start.
     pub since_ms: i64,
-    /// The group whose room the lease takes up. The site may be in another one by now.
+    /// The group of sites whose limits the lease counts for. The site may be in another group by now.
     pub group: Option<Group>,
 }
 
@@ -180,8 +180,8 @@ impl Dispatch {
         self.on_lease_end(lease.site)
     }
 
-    /// Ends a lease that came back without an outcome. `requeued`: the turn of the task, if it is queued again.
-    /// Returns the clock to store.
+    /// Ends a lease that came back without an outcome. `requeued`: the crawl, priority and lane of the task, if it is
+    /// queued again. Returns the clock to store.
     pub fn return_lease(
         &mut self,
         task: TaskId,

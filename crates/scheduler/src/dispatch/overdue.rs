@@ -18,8 +18,8 @@ pub struct OverdueSites {
 }
 
 impl OverdueSites {
-    /// How long the site that is due longest has waited. Checks each site of the window. A wait begins at the earliest
-    /// with the call before the one that first found the site due.
+    /// How long the site that has been due longest has waited for a supervisor. Checks each site that is in memory. A
+    /// site that is found due counts from the previous check at the earliest.
     pub(crate) fn longest_overdue_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
         let OverdueSites {
             since_ms,
@@ -46,14 +46,14 @@ impl OverdueSites {
     }
 }
 
-/// How many sites of the window could be fetched from at once, by lane: those of which a task is leased, and those that
-/// wait for nothing but a supervisor. Checks each site of the window.
+/// How many sites that are in memory could be fetched from at once, by lane: those with a leased task, and those that
+/// wait for nothing but a supervisor. Checks each site in memory.
 pub(crate) fn count_due_sites(dispatch: &Dispatch, now_ms: i64) -> BTreeMap<Lane, usize> {
     let mut counts = BTreeMap::new();
     for site in dispatch.schedule.sites().values() {
         let needed = site.next.map(|turn| turn.lane);
         let lane = match site.leases > 0 {
-            // It occupies its owner, whatever its next task needs.
+            // A site with leased tasks occupies its owner, whatever lane its next task needs.
             true => {
                 let owner = site.clock.owner.as_ref();
                 owner

@@ -16,10 +16,11 @@ use webfill_wire::{CrawlKey, Lane};
 
 use crate::frontier::{SiteId, Turn};
 
-/// Above this many tags, those that are not ahead of the virtual time are dropped.
+/// Above this many stored tags of crawls, those that are not ahead of the virtual time are dropped, because they have
+/// no effect.
 const MANY_CRAWLS: usize = 4_096;
 
-/// The position of a queued site.
+/// The position of a ready site in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReadyPosition {
     turn: Turn,
@@ -34,7 +35,7 @@ pub(super) struct ReadyQueue {
     queues: BTreeMap<Option<Lane>, Levels>,
     /// How many sites wait for credit in a lane.
     waiting: BTreeMap<Lane, usize>,
-    /// The tags of crawls that are ahead of the virtual time.
+    /// The tags of crawls that are ahead of the virtual time. A crawl's tag grows with each task handed out.
     tags: HashMap<CrawlKey, u64>,
     /// The tag of the last served crawl before it was served.
     virtual_time: u64,
@@ -142,7 +143,8 @@ impl ReadyQueue {
         Some(*site)
     }
 
-    /// Raises the tag of a crawl whose tasks were handed out.
+    /// Raises the tag of a crawl by the number of its tasks that were handed out, so that other crawls are served
+    /// first.
     pub(super) fn charge(&mut self, crawl: CrawlKey, tasks: u64) {
         let before = self.tag(crawl);
         self.virtual_time = self.virtual_time.max(before);
@@ -260,7 +262,7 @@ mod tests {
         ready.charge(1, 1_000);
         ready.charge(2, 1_000);
         ready.charge(1, 1);
-        // The third crawl was not there before.
+        // The third crawl joins after the other two were served.
         let places = [1, 2, 3].map(|crawl| {
             let ids = (0..10).map(|n| SiteId(i64::from(crawl) * 100 + n));
             ids.map(|id| (id, ready.insert(id, turn(50, crawl), 0, None)))

@@ -1,11 +1,11 @@
 //! When each site's next tasks may be handed out.
 //!
-//! A site in the window is in one of these states:
+//! A site in the window (the sites that are in memory) is in one of these states:
 //!
 //! - *delayed*: its clock, or a rule, forbids the next request for longer than the lookahead;
 //! - *ready*: its next task may be handed out now;
-//! - *starved*: ready, but its owner has no credit (the site waits in the [`fleet`](super::fleet)), or no supervisor
-//!   of the lane that it needs has credit (it waits in the queue of the lane);
+//! - *starved*: ready, but its owner has no credit (the site waits in the [`fleet`](super::fleet)), or no supervisor of
+//!   the lane that it needs has credit (it waits in the queue of the lane);
 //! - *waiting in its group*: ready, but the address or the provider that it shares with other sites may get no more
 //!   requests now (the site waits in [`groups`](super::groups));
 //! - *put off*: it was granted but had nothing to hand out ([`deferral`](super::deferral));
@@ -30,13 +30,13 @@ mod waits;
 
 pub use self::waits::SiteWait;
 
-/// A site that is not due for at least this long may be evicted from a full window.
+/// A site that is not due for at least this long may be evicted when too many sites are in memory.
 const LONG_MS: i64 = 1_000;
 
-/// How long a site that was evicted while it waited for credit in a lane stays out of the window.
+/// How long a site is kept out of memory after it was evicted while it waited for a supervisor with credit.
 pub const SURPLUS_RETURNS_AFTER_MS: i64 = 10_000;
 
-/// The sites of the window, ordered by when they are due.
+/// The sites that are in memory (the *window*), ordered by when they are due.
 #[derive(Debug)]
 pub struct Schedule {
     default_delay_ms: u32,
@@ -335,7 +335,7 @@ impl Schedule {
         );
     }
 
-    /// Makes a ready site wait for credit in a lane.
+    /// Makes a ready site wait until a supervisor of this lane grants credit.
     pub(super) fn await_lane_credit(&mut self, id: SiteId, lane: Lane) {
         self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
@@ -361,7 +361,7 @@ impl Schedule {
         self.make_ready(id);
     }
 
-    /// Notes that tasks of a crawl were handed out.
+    /// Notes that tasks of a crawl were handed out, so that other crawls are served first.
     pub(super) fn charge(&mut self, crawl: CrawlKey, tasks: u64) {
         self.ready.charge(crawl, tasks);
     }
@@ -378,7 +378,7 @@ impl Schedule {
         self.default_delay_ms
     }
 
-    /// Notes that a lease of the site is over. Returns the clock to store.
+    /// Notes that a lease of the site is over. Returns the site's clock, which is to be stored.
     pub(super) fn on_lease_end(&mut self, id: SiteId) -> Option<Clock> {
         let site = self.sites.get_mut(&id)?;
         site.leases = site.leases.saturating_sub(1);
@@ -409,7 +409,7 @@ impl Schedule {
         left
     }
 
-    /// Evicts the sites beyond `most` that wait for credit in a lane, the last in order first.
+    /// Evicts the sites beyond `most` that wait for credit of a supervisor of this lane, the last in order first.
     pub(super) fn evict_surplus(
         &mut self,
         lane: Lane,
@@ -428,8 +428,8 @@ impl Schedule {
         left
     }
 
-    /// Evicts up to `most` sites that are not due within [`LONG_MS`]: first those of crawls that have more than `few`
-    /// sites in the window, then any.
+    /// Evicts up to `most` sites that are not due within [`LONG_MS`] from memory: first those of crawls that have more
+    /// than `few` sites there, then any.
     pub(crate) fn evict_distant(
         &mut self,
         most: usize,

@@ -21,7 +21,8 @@ pub(super) struct Session {
     pub(super) heard_sent_ms: u64,
     granted: Credit,
     used: Credit,
-    /// Credit for this many tasks is reserved. Only tasks whose priority few of the leased tasks reach may use it.
+    /// Credit for this many tasks is reserved for high priorities: a task may use it if few of the leased tasks have
+    /// its priority or a higher one.
     reserve: u64,
     /// The crawls whose settings were sent to the supervisor.
     crawls: HashSet<CrawlKey>,

@@ -1,4 +1,4 @@
-//! One site of the window: its clock, its rule, its leased tasks, and the crawl whose turn is next.
+//! One site in memory: its clock, its rule, its leased tasks, and the crawl that is next.
 
 use webfill_wire::{CrawlKey, Lane, SiteClock};
 
@@ -13,17 +13,17 @@ pub const LOOKAHEAD_MS: i64 = 300;
 /// The maximum number of simultaneously leased tasks of one site, however short its delay.
 pub(super) const MAX_LEASES: u32 = 64;
 
-/// A site in the window.
+/// A site that is in memory.
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) name: String,
     pub(super) clock: Clock,
     pub(super) rule: SiteRule,
-    /// The end of the site's backoff, after which one task goes first. `None`: the site is open.
+    /// The end of the site's backoff, after which a single task tests the site. `None`: the site is open.
     pub(super) backoff_until_ms: Option<i64>,
     /// Whether the site's tasks end without a request.
     pub(super) is_unreachable: bool,
-    /// Nothing of the site is handed out before this time, because a probe of a machine has failed at it.
+    /// Nothing of the site is handed out before this time, because a test of an offline machine has failed at it.
     pub(super) aside_until_ms: i64,
     /// The site is not granted before this time, because it had nothing to hand out. 0: it may be granted.
     pub(super) put_off_until_ms: i64,
@@ -47,18 +47,18 @@ pub(super) struct Site {
     pub(super) place_in_group: Option<groups::GroupPosition>,
     /// The maximum number of the site's queued tasks that can be handed out, as last reported by the frontier.
     pub(super) queued: u64,
-    /// The next turn. Change it by [`set_next`](Site::set_next).
+    /// The crawl that is next at the site, with its priority and lane. Change it by [`set_next`](Site::set_next).
     pub(super) next: Option<Turn>,
     /// Whether the next task needs another owner, so that the present owner gets no more tasks.
     pub(super) awaits_new_owner: bool,
-    /// The crawl for which the site was admitted to the window.
+    /// The crawl for which the site was loaded into memory.
     pub(super) admitted_for: Option<CrawlKey>,
     /// Whether the time of the last request is sent with the next task, because the worker may not know it.
     pub(super) sends_last_request: bool,
 }
 
 impl Site {
-    /// Applies the worker's knowledge of the site's clock.
+    /// Updates the site's clock from a worker's report on when the next request is allowed.
     pub(super) fn set_clock(&mut self, clock: SiteClock, now_ms: i64) {
         let next_in_ms = i64::from(clock.next_in_ms);
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + next_in_ms);
@@ -115,7 +115,7 @@ impl Site {
         known.max(wanted.unwrap_or(0))
     }
 
-    /// When the next task may be handed out: the lookahead before the request may start.
+    /// When the next task may be handed out: [`LOOKAHEAD_MS`] before its request may start.
     pub(super) fn earliest_handout_ms(&self) -> i64 {
         // No request is made to an unreachable site, so its clock does not matter.
         let due_at_ms = if self.leases > 0 || self.is_unreachable {
@@ -156,7 +156,7 @@ impl Site {
         self.leases > 0 && self.lowest_leased < priority && self.recalled_below < priority
     }
 
-    /// Sets the next turn.
+    /// Sets the crawl that is next at the site.
     pub(super) fn set_next(&mut self, next: Option<Turn>) {
         self.next = next;
         self.awaits_new_owner = false;
@@ -180,8 +180,8 @@ impl Site {
         self.leases == 0 && self.queued == 0 && !self.scheduled
     }
 
-    /// How many tasks may be leased at once: as many as requests may start within the lookahead. Only one until the
-    /// delay is known, and one as the probe after a backoff. An unreachable site has no delay.
+    /// How many tasks may be leased at once: as many as requests may start within the lookahead. It is only one until
+    /// the delay is known, and one after a backoff, to test the site. An unreachable site has no delay.
     pub(super) fn max_leases(&self, default_delay_ms: u32) -> u32 {
         if self.is_unreachable {
             return MAX_LEASES;

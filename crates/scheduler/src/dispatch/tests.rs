@@ -25,7 +25,7 @@ fn dispatch(supervisors: &[(&str, u64)]) -> Dispatch {
     dispatch
 }
 
-/// Sends the hello of the next session.
+/// Sends a supervisor's hello, which begins a session. `room`: the tasks that the supervisor accepts.
 fn join_supervisor(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> {
     join_supervisor_in_lane(dispatch, name, Lane::Http, room)
 }

@@ -138,15 +138,15 @@ impl FeedSums {
 }
 
 impl AuditedAction {
-    /// The action of a request. `None` for requests outside the public language, which only this user's processes can
-    /// send, and for a feed of foreign lines only.
+    /// The action of a request, for the audit log. `None` for requests outside the public language, which only this
+    /// user's processes can send, and for a feed all of whose lines name applications of others.
     pub fn from_request(asked: &ControlRequest) -> Option<AuditedAction> {
         match asked {
             ControlRequest::Local(_) => None,
             ControlRequest::Feed { batch, refused, .. } => {
                 let mut fed = FeedSums::from_batch(batch);
                 fed.refused += refused.faulty;
-                // Foreign lines have an entry of their own, see `from_foreign_lines`.
+                // Lines that name applications of others have an entry of their own, see `from_foreign_lines`.
                 let is_foreign = fed.refused == 0 && !refused.foreign.is_empty();
                 (!is_foreign).then_some(AuditedAction::Feed(fed))
             }
@@ -165,7 +165,7 @@ impl AuditedAction {
         (!foreign.is_empty()).then(|| AuditedAction::Feed(FeedSums::from_batch(foreign)))
     }
 
-    /// An action without a subject.
+    /// An action that concerns no particular crawl, site or key.
     pub fn without_subject(action: &'static str) -> AuditedAction {
         AuditedAction::Act {
             action,

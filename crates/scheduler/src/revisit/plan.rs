@@ -24,14 +24,14 @@ pub const SLOTS: u8 = 2 * BUCKETS;
 /// How far new pages are ahead of the pages that change most often.
 const NEW_AHEAD_MS: i64 = 3_600_000;
 
-/// The number of a site's pages in a slot.
+/// The number of a site's pages in a slot. The pages of a slot change about equally often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotPages {
     pub slot: u8,
     pub pages: u64,
 }
 
-/// The slot of a page that changes this often per day.
+/// The slot (group of pages that change about equally often) of a page that changes this often per day.
 pub fn slot_of(per_day: f64, is_listing: bool) -> u8 {
     let power = per_day.max(f64::MIN_POSITIVE).log2().floor() as i32;
     let bucket = (power - LOWEST_POWER).clamp(0, i32::from(BUCKETS) - 1) as u8;
@@ -126,8 +126,8 @@ impl Plan {
         let period = self.period_ms as f64;
         self.gap_ms = roots / room * period;
         let round_ms = (2.0 * others / room * period).min(1e15) as i64;
-        // Three periods shorter: otherwise the longest gap could end just after a run, and the page would wait for
-        // the next one.
+        // The longest gap between checks is shortened by three periods: otherwise it could end just after a run, and
+        // the page would wait for the next one.
         let longest_ms = LONGEST_GAP_MS.saturating_sub(self.period_ms.saturating_mul(3));
         self.lead_ms = round_ms.max(longest_ms).max(DAY_MS) / 3 * 2;
     }
@@ -143,7 +143,7 @@ impl Plan {
         }
     }
 
-    /// The key of a page that was never checked.
+    /// The key (position in the order of checks) of a page that was never checked.
     pub fn key_of_new_page(&self, priority: u8) -> i64 {
         let ahead_ms = NEW_AHEAD_MS.min(self.period_ms / 2);
         // New pages are ordered by their priorities.
@@ -151,7 +151,8 @@ impl Plan {
         self.began_ms - self.lead_ms - ahead_ms + behind_ms
     }
 
-    /// The key of a page that was last checked at this time, whatever the check's result.
+    /// The key (position in the order of checks) of a page that was last checked at this time, whatever the check's
+    /// result.
     pub fn key_of_checked_page(&self, task: u64, slot: u8, per_day: f64, checked_ms: i64) -> i64 {
         if pseudo_random(task) < self.share_checked_each_run(slot) {
             let ahead_ms = match (is_listing(slot), self.has_listings) {

@@ -8,8 +8,8 @@
 
 const DAY_MS: f64 = 86_400_000.0;
 
-/// The longest exposure, in days. Older evidence counts less and less, because pages may come to change more or less
-/// often.
+/// The longest exposure (observed time that counts in an estimate), in days. Older evidence counts less and less,
+/// because pages may come to change more or less often.
 const LONGEST_EXPOSURE: f64 = 365.0;
 
 const LEAST_SHAPE: f64 = 0.05;
@@ -51,7 +51,7 @@ impl PageClass {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     pub shape: f64,
-    /// The exposure in days.
+    /// The exposure in days: the observed time that counts in the estimate.
     pub exposure: f64,
 }
 

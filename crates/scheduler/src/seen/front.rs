@@ -16,7 +16,7 @@ pub(super) struct LookupCache {
     hot: HotKeys,
     filter: KeyFilter,
     filling: Option<FilterRebuild>,
-    /// The memory of all parts together.
+    /// The maximum memory of all parts together.
     bytes: usize,
 }
 
@@ -98,8 +98,8 @@ impl LookupCache {
         self.filling.is_some()
     }
 
-    /// Continues reading the runs: about `slices` slices of the largest run, and the parts of the other runs with the
-    /// same keys.
+    /// Continues to read the runs: about `slices` slices (small parts) of the largest run, and the parts of the other
+    /// runs with the same keys.
     pub(super) fn advance_rebuild(&mut self, runs: &[Run], slices: u64) -> Result<()> {
         let Some(mut filling) = self.filling.take() else {
             return Ok(());

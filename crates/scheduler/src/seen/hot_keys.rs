@@ -23,7 +23,7 @@ impl HotKeys {
     /// Resizes the cache for this many keys, to at most `most_bytes`, and keeps as many keys as fit.
     pub(super) fn resize(&mut self, keys: u64, most_bytes: usize) {
         let most = (most_bytes / LINE_BYTES / SEGMENTS).max(1);
-        // A quarter more than needed, because some lines fill sooner than others.
+        // A third more places than keys, because some lines fill sooner than others.
         let wanted = (keys as usize / 6 / SEGMENTS).next_power_of_two().min(most);
         for segment in &mut self.segments {
             if wanted > segment.count() || most < segment.count() {

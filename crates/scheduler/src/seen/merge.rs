@@ -7,7 +7,7 @@ use rusqlite::{Connection, Result};
 
 use super::runs::{Entry, Run, RunWriter, damaged_error};
 
-/// A current merge. Its sources stay in use until it is finished.
+/// A merge in progress. Its source runs stay in use until it is finished.
 #[derive(Debug)]
 pub(super) struct Merge {
     sources: Vec<RunReader>,

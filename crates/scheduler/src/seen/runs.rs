@@ -91,7 +91,7 @@ impl Run {
         self.with_slice_bytes(slice, entries, |slice| slice.find(key))
     }
 
-    /// Appends the entries of a slice, in ascending order.
+    /// Appends the entries of a slice to `entries`, in ascending order.
     pub(super) fn read_slice(&self, slice: u64, entries: &mut Vec<Entry>) -> Result<()> {
         let bytes = self.count_entries(slice) * self.layout.widths.entry_bytes();
         self.with_slice_bytes(slice, bytes, |slice| entries.extend(slice.entries()))
@@ -120,7 +120,7 @@ impl Run {
         Ok(self.stored.path.clone())
     }
 
-    /// Renames the damaged file, so that the next start rebuilds the index from this run on.
+    /// Renames the run's damaged file, so that the next start rebuilds the index from this run on.
     pub(super) fn mark_damaged(&self, error: &io::Error) -> rusqlite::Error {
         let path = &self.stored.path;
         fs::rename(path, path.with_extension("damaged")).ok();
@@ -145,7 +145,7 @@ impl Run {
         let mut many = Vec::new();
         let bytes = match few.get_mut(..count) {
             Some(bytes) => bytes,
-            // A slice with more entries than a good hash produces.
+            // The slice has more entries than a good hash produces, so they don't fit into the buffer on the stack.
             None => {
                 many.resize(count, 0);
                 many.as_mut_slice()

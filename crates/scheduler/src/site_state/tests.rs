@@ -66,7 +66,7 @@ fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
 fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
     let mut state = SiteState::default();
     state.on_failure(BackoffReason::Robots, true, false, &backoff_table(), 0);
-    // An attempt from before the backoff.
+    // A failed attempt from before the backoff does not prolong the backoff.
     assert_eq!(
         fail(&mut state, BackoffReason::Robots, 999),
         Verdict::SiteBackoffs

@@ -126,7 +126,8 @@ impl Notifications {
             .run_in_transaction(|db| outbox::delete_undelivered(db, target))
     }
 
-    /// Reports the alert, or its end, to the firehose and to the other targets of the watch, immediately.
+    /// Reports that a target is not reached, or is reached again: to the firehose and to the other targets of the
+    /// watch, immediately.
     fn report_delivery_alert(
         &mut self,
         cx: &mut Context,

@@ -25,9 +25,9 @@ pub(super) struct ChangesReader {
     is_after_asked: bool,
     /// Whether there may be changes that were not read yet.
     is_stale: bool,
-    /// The run that the open question is about.
+    /// The run for whose findings the store was asked, if it has not answered yet.
     run: Option<u64>,
-    /// Whether the end of that run is reported only after the answer.
+    /// Whether the end of this run is reported only after the store's answer.
     holds_run: bool,
     /// The changes to report.
     read: BTreeMap<NotificationTime, ReadChanges>,
@@ -85,14 +85,15 @@ impl Notifications {
         self.asked.push(asked);
     }
 
-    /// Whether the end of the last run waits for its findings.
+    /// Whether the report on the end of the last run waits for the run's findings.
     pub(super) fn is_run_held(&self, name: &str) -> bool {
         let reading = self.reading.get(name);
         reading.is_some_and(|reading| reading.holds_run)
     }
 
     /// Starts or stops reporting changes to the recipients of a watch. Changes before the start are not reported. The
-    /// time of the start is kept until the store has reported the position, which may take long if the store is away.
+    /// time of the start is kept until the store has reported the number of the last change before it, which may take
+    /// long if the store is away.
     pub(super) fn start_or_stop_change_reports(
         &mut self,
         cx: &mut Context,
@@ -227,7 +228,8 @@ impl Notifications {
                 let key = (name.to_owned(), NotificationTime::AtOnce);
                 let reported = self.reported.get(&key);
                 if reported.is_none_or(|reported| reported.changes_to != Some(read.after)) {
-                    // The position has moved since the question, so ask again.
+                    // More changes were reported since the question, so the answer starts at an old position: ask
+                    // again.
                     reading.is_stale = true;
                 } else if read.has_news() {
                     reading.read.insert(NotificationTime::AtOnce, read);

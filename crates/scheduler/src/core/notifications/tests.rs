@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Sets the standing alerts; there are no others.
+    /// Sets the current extraction alerts: exactly these.
     fn set_standing_alerts(&mut self, alerts: &[Value]) {
         let standing = Standing {
             alerts: alerts.to_vec(),
@@ -122,7 +122,7 @@ impl World {
         self.waiting.extend(committed.changes_asked);
     }
 
-    /// Runs a turn, and returns the notifications to deliver.
+    /// Runs a turn of the loop, and returns the notifications to deliver.
     fn tick(&mut self, now_ms: i64) -> Vec<Delivery> {
         self.tick_and_commit(now_ms);
         if self.answer_questions(now_ms) {

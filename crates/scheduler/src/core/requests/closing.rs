@@ -22,10 +22,10 @@ use crate::core::context::Context;
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::{CrawlStatus, FrontierError};
 
-/// The maximum number of crawls that expire in one turn.
+/// The maximum number of crawls that expire in one turn of the loop.
 const MOST_AT_ONCE: usize = 100;
 
-/// The maximum number of slices closed in one turn; each takes milliseconds.
+/// The maximum number of slices closed in one turn of the loop; each takes milliseconds.
 const MOST_SLICES: usize = 4;
 
 /// The maximum number of clients that wait for the ends of stops. Further ones are refused.

@@ -266,7 +266,7 @@ fn copy_command_settings(command: Option<&CrawlSpec>, spec: &mut CrawlSpec) {
     spec.refresh_after_ms = command.refresh_after_ms;
     spec.on_demand = command.on_demand;
     spec.retry = command.retry;
-    // A run with browsers may have set the lane before; this run has none.
+    // An earlier run with browsers may have set the lane, but this run has no browsers.
     if command.lane == Lane::Http {
         spec.lane = Lane::Http;
     }

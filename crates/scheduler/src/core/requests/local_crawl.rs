@@ -364,7 +364,8 @@ struct CrawlSum {
     seeds_ended: bool,
 }
 
-/// Sums up crawls. A crawl that is over, or that must end, first queues its unlinked pages.
+/// Sums up crawls. For a crawl that is over, or that must end, queues its unlinked pages (those that its run has not
+/// found) first.
 fn queue_unlinked_and_sum(
     cx: &mut Context,
     crawls: &[CrawlKey],

@@ -15,7 +15,7 @@ use crate::frontier::{FrontierError, ignore_pruned};
 /// The maximum number of waiting answers. A request that needs a further one is refused.
 const MOST_WAITING: usize = 10_000;
 
-/// How far a recall has come.
+/// How far a recall (revocation of leased tasks) has come.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RecallProgress {
     Pending(RecallNumber),

@@ -175,7 +175,7 @@ fn explain_queued_task(
     Ok(reasons)
 }
 
-/// A crawl's judgement of a URL that it does not have.
+/// How a crawl would judge a URL that it does not have: queue or refuse it, and why.
 fn explain_unknown_url(
     cx: &mut Context,
     crawl: CrawlKey,

@@ -8,7 +8,8 @@ use crate::core::watches::Watches;
 use crate::frontier::FrontierError;
 
 impl Watches {
-    /// The data for a feeder: the watch, its crawl, and the position up to which the seeds were fed.
+    /// The data for a feeder (the process that reads the seeds of a run): the watch, its crawl, and the position up to
+    /// which the seeds were fed.
     pub(in crate::core) fn run_for_feeder(
         &mut self,
         cx: &mut Context,

@@ -282,8 +282,8 @@ impl Watches {
         let Some(run) = &mut watched.last else {
             return Ok(());
         };
-        // If the run's window was over before this start, the run ended with its window. Runs that were due since then
-        // are made up for.
+        // If the run's time window was over before this start of the dispatcher, the run ended with its window. Runs
+        // that were due since then are made up for.
         let over_ms = under_way.as_ref().and_then(|under_way| under_way.over_ms);
         let watch = under_way.as_ref().map(|under_way| &under_way.watch);
         let schedule = &watch.unwrap_or(&watched.watch).schedule;

@@ -85,7 +85,7 @@ impl World {
         self.orders.extend(committed.feeder_orders);
     }
 
-    /// Runs a turn. Returns the runs whose feeders are to be started.
+    /// Runs a turn of the loop. Returns the runs whose feeders are to be started.
     fn tick(&mut self, now_ms: i64) -> Vec<u64> {
         self.core.watches.check_at_ms = now_ms;
         self.core.on_tick(now_ms).unwrap();

@@ -34,7 +34,7 @@ fn record_attempt(
     egress.record_attempt(&attempt(site, reach, was_well, at_ms), Tally::default())
 }
 
-/// An egress over which these sites answered some time ago.
+/// The connection of a machine over which these sites answered some time ago.
 fn egress_with_answers(sites: std::ops::Range<i64>) -> Egress {
     let mut egress = Egress::default();
     for site in sites {
@@ -82,7 +82,7 @@ fn an_answer_in_between_shows_that_it_is_the_sites() {
             );
         }
     }
-    // Neither is it the machine's fault if another site has answered a moment ago.
+    // If another site has answered a moment ago, the failures are not the machine's fault.
     let mut egress = egress_with_answers(0..20);
     record_attempt(&mut egress, 100, ReachResult::Answered, false, NOW);
     for site in 0..20 {

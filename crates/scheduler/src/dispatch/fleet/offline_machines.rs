@@ -1,4 +1,4 @@
-//! The egress of the fleet's machines, and how many tasks offline machines may get.
+//! Which of the fleet's machines reach the web, and how many tasks the offline ones may get.
 
 use webfill_wire::Lane;
 
@@ -31,7 +31,7 @@ impl Fleet {
         room.unwrap_or(0)
     }
 
-    /// Whether another machine of the same lane reaches the web.
+    /// Whether another machine with the same lane (`http` or `browser`) reaches the web.
     pub(in crate::dispatch) fn has_online_peer(&self, name: &str) -> bool {
         let lane = self.lane_of(name);
         lane.is_some_and(|lane| self.online_in(lane).next().is_some())
@@ -81,7 +81,7 @@ impl Fleet {
             .map(|(name, _)| name)
     }
 
-    /// When the next round of probes of a supervisor that is offline is due.
+    /// When the next round of probes (test tasks) of an offline supervisor is due.
     pub(crate) fn next_probe_ms(&self) -> Option<i64> {
         let connected = self.supervisors.values().filter(|one| one.lane().is_some());
         connected.filter_map(|one| one.egress.probe_at_ms()).min()

@@ -1,4 +1,5 @@
-//! The sites of the window as members of [`groups`](super::super::groups).
+//! How the sites in memory (the *window*) take part in [`groups`](super::super::groups), which share the limits of an
+//! address or a provider.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -9,17 +10,17 @@ use super::Schedule;
 use crate::dispatch::groups::{Group, GroupPosition};
 use crate::frontier::{Clock, SiteId};
 
-/// A task that was handed out more often than this is no longer moved to the group of another address. Its site's name
-/// resolves to a different address each time.
+/// A task that was handed out more often than this stays in its group, although the site has another address by then:
+/// its name resolves to a different address each time.
 const MOST_DELIVERIES_MOVED: u32 = 5;
 
 /// A worker requests robots.txt again if the last request to the site is at least this long ago.
 const ROBOTS_KEPT_MS: i64 = 3_600_000;
 
-/// A group with at most this many waiting sites keeps them all in the window.
+/// A group with at most this many waiting sites keeps them all in memory.
 const FEW_WAITING: usize = 64;
 
-/// How long a surplus site of a group stays out of the window, at least and at most.
+/// How long a surplus site of a group is kept out of memory, at least and at most.
 const SURPLUS_RETURNS_MS: (i64, i64) = (10_000, 600_000);
 
 impl Schedule {
@@ -50,7 +51,7 @@ impl Schedule {
         true
     }
 
-    /// Makes sites ready if their groups call them.
+    /// Makes the waiting sites ready that their groups call, because there is room for them now.
     pub(super) fn make_called_ready(&mut self, now_ms: i64) {
         while let Some(id) = self.groups.call_next_due(now_ms) {
             if let Some(site) = self.sites.get_mut(&id) {
@@ -76,8 +77,8 @@ impl Schedule {
         group.map_or((u32::MAX, i64::MIN), |group| self.groups.capacity(&group))
     }
 
-    /// Moves the next start of the site's group after this many tasks were handed out, the first of which starts at
-    /// `start_ms`. A request for robots.txt may precede them.
+    /// Moves the time of the next request of the site's group, after this many tasks of the site were handed out. The
+    /// first of them starts at `start_ms`; a request for robots.txt may precede them.
     pub(in crate::dispatch) fn put_off_next_start_of_group(
         &mut self,
         id: SiteId,
@@ -114,7 +115,7 @@ impl Schedule {
         }
     }
 
-    /// Which addresses of a task's host the worker must compare with the one whose limits the task counts for. None
+    /// How the worker checks the address of a task's host: it must be the one whose limits the task counts for. `None`
     /// for a provider, whose limits apply to any address.
     pub(crate) fn address_bounds(&self, id: SiteId, delivery: u32) -> AddressBounds {
         let (Some(bounds), Some(site)) = (self.groups.bounds(), self.sites.get(&id)) else {
@@ -134,8 +135,8 @@ impl Schedule {
         }
     }
 
-    /// Evicts the sites beyond `most` that wait in groups: the last in order of the largest group, so that a large
-    /// group does not fill the window.
+    /// Evicts the surplus if more than `most` sites wait in groups, so that a large group does not fill the memory: the
+    /// last sites in the order of the largest group.
     pub(in crate::dispatch) fn evict_surplus_of_groups(
         &mut self,
         most: usize,

@@ -1,10 +1,10 @@
-//! Why and how long the sites of the window wait, for people. Nothing here affects decisions.
+//! Why and how long the sites that are in memory wait, for reports to people. No decision depends on it.
 
 use super::Schedule;
 use crate::dispatch::site::{LOOKAHEAD_MS, Site};
 use crate::frontier::SiteId;
 
-/// Why a site of the window waits before its next task can be handed out.
+/// Why a site that is in memory waits before its next task can be handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteWait {
     /// The site waits for the outcomes of its leased tasks.
@@ -19,12 +19,12 @@ pub enum SiteWait {
     SetAside { until_ms: i64 },
     /// The site waits for credit of its owner, or of a supervisor that serves its lane.
     Credit,
-    /// The site waits for its turn.
+    /// The site is ready, but other sites are served first.
     Turn,
 }
 
 impl Schedule {
-    /// Why a site waits, and the delay between two requests to it. `None`: the site is not in the window.
+    /// Why a site waits, and the delay between two requests to it. `None`: the site is not in memory.
     pub(crate) fn wait_of_site(&self, id: SiteId, now_ms: i64) -> Option<(SiteWait, u32)> {
         let site = self.site(id)?;
         let delay_ms = site.delay_ms(self.default_delay_ms());
@@ -35,8 +35,8 @@ impl Schedule {
         self.sites().len()
     }
 
-    /// How many sites of the window, besides those that back off, are not due before `ms`, and when the first of them
-    /// is due.
+    /// How many sites that are in memory, besides those that back off, are not due before `ms`, and when the first of
+    /// them is due.
     pub(crate) fn count_delayed_sites(&self, ms: i64) -> (u64, Option<i64>) {
         let sites = self.sites().values();
         let waiting = sites.filter(|site| {
@@ -47,7 +47,7 @@ impl Schedule {
         (due.len() as u64, due.iter().min().copied())
     }
 
-    /// The least time until no task of the window's slowest site is queued any more.
+    /// The minimum time until the slowest site in memory has no queued tasks left.
     pub(crate) fn least_time_left_ms(&self, now_ms: i64) -> i64 {
         let default_delay_ms = self.default_delay_ms();
         let sites = self.sites().values();
@@ -55,7 +55,7 @@ impl Schedule {
         least.max().unwrap_or(0)
     }
 
-    /// The number of sites of the window that have had nothing to hand out more than once in a row.
+    /// The number of sites in memory that have had nothing to hand out more than once in a row.
     pub(crate) fn count_set_aside_sites(&self) -> usize {
         let sites = self.sites().values();
         sites.filter(|site| site.empty_grants > 1).count()

@@ -3,8 +3,8 @@
 use super::*;
 use crate::frontier::NothingHandedOut;
 
-/// Grants everything at this time. Sites whose id is at least `empty` have nothing to hand out, and other sites have
-/// one task each. Returns the granted sites in order.
+/// Asks for grants at this time until there are none. Sites whose id is at least `empty` have nothing to hand out, and
+/// other sites have one task each. Returns the granted sites in order.
 fn grant_all(dispatch: &mut Dispatch, empty: i64, now_ms: i64) -> Vec<i64> {
     let mut granted = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {

@@ -233,7 +233,7 @@ fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
     };
     dispatch.schedule.apply_rule(&blocked, false);
     end_lease(&mut dispatch, 1, NOW);
-    // Site 3 is called, but turns out to have nothing to hand out.
+    // The group calls site 3, but the site turns out to have nothing to hand out.
     let grant = dispatch.next_grant(NOW).unwrap();
     assert_eq!(grant.site, SiteId(3));
     dispatch.record_grant(&grant, &batch(&[], 0, None));

@@ -5,7 +5,7 @@ use super::*;
 
 const DELAY_MS: i64 = 15_000;
 
-/// A fleet at work, with its clock.
+/// A fleet of machines that fetch pages, with its clock.
 struct Warm {
     dispatch: Dispatch,
     names: Vec<String>,

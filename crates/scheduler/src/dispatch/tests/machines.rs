@@ -56,7 +56,7 @@ pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId,
     handed_out
 }
 
-/// Ends a task that got no answer, and queues it again. Returns the judgement.
+/// Ends a task that got no answer, and queues it again. Returns what this shows about the machine.
 fn fail_task(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> MachineFindings {
     let judgement = dispatch.record_attempt_of_machine(&unanswered_task(task), WELL, now_ms);
     let request = LastRequest::Known(SiteClock::default());

@@ -92,7 +92,8 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
     assert_eq!(state(&mut fixture), Some("running"));
 }
 
-/// The crawls that are written within the next seconds: their notes, their states, and when they ended.
+/// The crawls that are written to the store within the next seconds: for each, the number of its note in the frontier,
+/// its state, and when it ended.
 fn take_written_crawls(fixture: &mut Fixture) -> Vec<(Option<i64>, CrawlState, Option<i64>)> {
     fixture.now_ms += 5_000;
     fixture.run_turn();

@@ -1,4 +1,4 @@
-//! A turn is limited in time. Work that it leaves is done in the next turns.
+//! A turn of the loop is limited in time. Work that it leaves is done in the next turns.
 
 use super::*;
 use crate::core::turn::TurnDeadline;
