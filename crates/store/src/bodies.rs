@@ -58,9 +58,10 @@ pub struct Body {
     pub is_rendered: bool,
     /// When the page was fetched, or last found unchanged, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// The number of the task at its dispatcher.
+    /// The number that the dispatcher gave to the task that fetched the page.
     pub task: u64,
-    /// The delivery of the task. Of two bodies of a page, that of the later delivery is kept, as with the page itself.
+    /// Which delivery of the task to a worker led to this body. Of two bodies of a page, the one of the later delivery
+    /// is kept.
     pub delivery: Delivery,
     /// The length of the body before compression.
     pub bytes: u64,
@@ -72,7 +73,7 @@ pub struct Body {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyChange {
     Keep(Body),
-    /// The page has not changed.
+    /// The page has not changed: its stored body is kept as the body of this later fetch.
     Unchanged {
         page_id: String,
         content_hash: String,
@@ -112,6 +113,6 @@ pub trait Bodies: Send + Sync {
 
 /// The range of the keys of a crawl's pages: after the first text and before the second.
 pub(crate) fn page_key_range(crawl: &CrawlId) -> (String, String) {
-    // `0` is the character after `/`.
+    // `0` is the character after `/` in ASCII, so the range holds all keys that begin with the crawl's id and `/`.
     (format!("{crawl}/"), format!("{crawl}0"))
 }

@@ -82,9 +82,10 @@ pub struct PageRow {
 pub struct RecordFilter {
     pub dataset: Option<String>,
     pub state: Option<RecordState>,
-    /// A prefix of the record ids. Only within a dataset.
+    /// Only records whose ids begin with this text. Needs `dataset`.
     pub id_prefix: Option<String>,
-    /// The first id, in the order of ids. Only within a dataset, and not for lists of the latest resolved.
+    /// Only records with this id or a later one, in the order of ids. Needs `dataset`; ignored by lists that begin with
+    /// the latest resolved records.
     pub from_id: Option<String>,
     /// Only records in a crawl of one of these applications.
     pub apps: Option<Vec<String>>,
@@ -141,7 +142,7 @@ impl RecordCondition {
     }
 }
 
-/// Accepts all records.
+/// The default condition accepts all records.
 impl Default for RecordCondition {
     fn default() -> RecordCondition {
         RecordCondition::new(|_| true)
@@ -181,7 +182,7 @@ impl Count {
         }
     }
 
-    /// The count if no row was counted, because the index is missing.
+    /// The count if no row was counted because an index is missing: at least 0.
     pub(crate) fn unknown() -> Count {
         Count {
             counted: 0,
@@ -224,7 +225,7 @@ pub struct CrawlCounts {
 pub struct ChangeListFilter {
     pub crawl: Option<CrawlId>,
     pub site: Option<String>,
-    /// The key of a page.
+    /// Only changes of the page with this key; see [`crate::page_id`].
     pub page: Option<String>,
     pub kind: Option<ChangeKind>,
     /// Only changes of pages of these applications.
@@ -249,15 +250,16 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<ListPage<Crawl>, StoreError>;
 
-    /// The claim of the process that runs a crawl; `None` if there is none, and for crawls of fleets.
+    /// The claim of the process that runs a crawl. `None` if no process has one, and always for a crawl that a fleet
+    /// runs.
     async fn crawl_claim(&self, crawl: &CrawlId) -> Result<Option<CrawlClaim>, StoreError>;
 
     /// The numbers of a crawl's stored pages and records, each counted up to `count_to`.
     async fn crawl_counts(&self, crawl: &CrawlId, count_to: u64)
     -> Result<CrawlCounts, StoreError>;
 
-    /// Pages, the latest stored (SQLite) or fetched (MongoDB) first. In MongoDB without the indexes, in the order of
-    /// their keys.
+    /// Lists pages, the last stored (SQLite) or the last fetched (MongoDB) first. If MongoDB lacks the indexes, pages
+    /// are in the order of their keys.
     async fn pages(
         &self,
         filter: &PageFilter,
@@ -364,8 +366,8 @@ impl RecordFilter {
             && self.id_prefix.as_ref().is_none_or(begins)
     }
 
-    /// The range of keys of records that may match, starting at a place. It includes the first key, but not the
-    /// second.
+    /// The range of record keys that the filter may accept, after a place in the list. It includes its first key, but
+    /// not its second.
     pub(crate) fn keys(&self, from: Option<&Place>) -> (String, String) {
         let prefix = match &self.dataset {
             Some(dataset) => {

@@ -51,13 +51,14 @@ impl RobotsEntry {
     }
 }
 
-/// A site's clock, in wall-clock time because machines share it.
+/// When a site was last requested, and when it may be requested next. Times are wall-clock times, because several
+/// machines share them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteClockEntry {
     pub site: String,
     /// When the last fetch started, in milliseconds since the epoch.
     pub last_start_ms: i64,
-    /// The delay between two fetches that is in force.
+    /// The delay between two fetches that is in force for the site.
     pub delay_ms: u64,
     /// The time between two fetches that the site accepts, as learnt from its refusals; `None` if it never refused
     /// one.
@@ -72,8 +73,8 @@ pub struct SiteClockEntry {
 }
 
 impl SiteClockEntry {
-    /// How long to wait before the clock is looked up again; `None` unless a request is in flight, whose end will move
-    /// the clock.
+    /// How long to wait before this clock is read again. `None` unless a request is in flight; when that request ends,
+    /// the clock changes.
     pub fn recheck_after(&self, now_ms: i64) -> Option<Duration> {
         self.reserved_until_ms
             .filter(|until_ms| *until_ms > now_ms)?;
@@ -125,8 +126,8 @@ pub struct ReservationRelease {
 /// robots.txt files and site clocks, shared by all workers.
 #[async_trait]
 pub trait Cache: Send + Sync {
-    /// The minimum time between the starts of two calls of one kind, so that the backend keeps up. The caller batches
-    /// its requests in the meantime. `processes` is the number of processes on this machine that use the cache.
+    /// The minimum time between the starts of two calls of the same method, so that the backend keeps up. The caller
+    /// batches its requests in the meantime. `processes` is the number of processes on this machine that use the cache.
     /// Reservations cannot be batched and are not paced.
     fn call_pace(&self, processes: u16) -> Duration;
 

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::cursor::Cursor;
 use crate::timestamp::iso_time;
 
-/// The most bytes of a page's snapshot, of its versions, and of a judgement. A MongoDB document has at most 16 MiB.
+/// The largest snapshot of a page, and the largest set of earlier versions of a page, in bytes. The second limit is for
+/// all results of one [`Comparison`]. A MongoDB document has at most 16 MiB.
 pub const MAX_SNAPSHOT_BYTES: usize = 1 << 20;
 pub const MAX_JUDGEMENT_BYTES: usize = 8 << 20;
 
@@ -105,10 +106,10 @@ pub struct ChangeFilter {
     pub since_ms: Option<i64>,
 }
 
-/// The position up to which snapshots are judged.
+/// The position up to which snapshots of pages have been compared with earlier versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ComparedPosition {
-    /// The number of judgements so far; 0 before the first one.
+    /// How many comparisons have been stored so far; 0 before the first one.
     pub revision: u64,
     pub cursor: Cursor,
     /// The number of the last change.
@@ -127,12 +128,12 @@ pub struct KnownVersions {
     pub state: Vec<u8>,
 }
 
-/// The results of judging all snapshots up to a position.
+/// The results of comparing all snapshots up to a position with earlier versions of their pages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The new position. The judgement is stored only if the stored position has the previous revision.
+    /// The new position. The results are stored only if the stored revision is one less than this one.
     pub to: ComparedPosition,
-    /// Identifies the process. A writer that got no answer may repeat the write.
+    /// Identifies the process that stores the results. It may repeat the call if it got no answer.
     pub writer: String,
     pub versions: Vec<KnownVersions>,
     /// The changes, numbered consecutively after the last stored one.

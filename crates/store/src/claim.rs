@@ -25,8 +25,8 @@ pub struct CrawlClaim {
     pub crawl: CrawlId,
     /// Identifies the process uniquely.
     pub owner: String,
-    /// The state folder that the process has locked. A process that has locked the same folder is the successor of a
-    /// dead one.
+    /// The state folder that the process has locked. Only one process at a time can lock it, so a process with the same
+    /// folder succeeds a dead one.
     pub folder: String,
     /// Machine, folder and process in words, for users.
     pub holder: String,
@@ -37,7 +37,7 @@ pub struct CrawlClaim {
 }
 
 impl CrawlClaim {
-    /// Whether this claim may replace the stored one. `watched` is a claim that was seen to lapse.
+    /// Whether this claim may replace the stored one. `watched` is a claim that the caller has watched until it lapsed.
     pub fn may_replace(&self, stored: &CrawlClaim, watched: Option<&CrawlClaim>) -> bool {
         stored.owner == self.owner
             || stored.folder == self.folder

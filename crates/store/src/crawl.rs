@@ -35,7 +35,7 @@ pub struct Crawl {
     /// The request as it was accepted.
     pub request: Value,
     pub state: CrawlState,
-    /// The counts of the summary so far.
+    /// The counts of the crawl's summary, as of `updated_at_ms`.
     pub counts: Map<String, Value>,
     /// When the crawl was first started. Resuming it does not change this.
     pub started_at_ms: i64,

@@ -1,6 +1,6 @@
 //! The errors of a store, by what the caller does next.
 
-/// A failed call. It has stored nothing, unless the call says otherwise.
+/// Why a call failed. A failed call has stored nothing, unless the documentation of the call says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The store is busy or temporarily unavailable. The same call may succeed later.

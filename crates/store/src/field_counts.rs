@@ -18,8 +18,8 @@ pub struct FieldCounts {
     pub resolved: BTreeMap<String, u64>,
     /// For each field, the records that want it and lack it, or want it refreshed.
     pub missing: BTreeMap<String, u64>,
-    /// The records with pages that did not fill them, by reason (`other_values`, `other_record`, `rivals`, `gap`) and
-    /// by the page's mapping.
+    /// The records with pages that might be about them but did not fill them, by reason (`other_values`,
+    /// `other_record`, `rivals`, `gap`) and by the page's mapping.
     pub doubts: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
@@ -77,7 +77,7 @@ impl RowTotals {
 }
 
 impl FieldCounts {
-    /// Adds pages of a mapping, or of none.
+    /// Adds pages that a mapping has extracted, or (`None`) that no mapping matched.
     pub(crate) fn add_pages(&mut self, mapping: Option<String>, pages: u64) {
         match mapping {
             Some(mapping) => self.mappings.entry(mapping).or_default().pages += pages,
@@ -85,7 +85,7 @@ impl FieldCounts {
         }
     }
 
-    /// Adds a record with its doubts.
+    /// Counts a record by its doubts: the reasons why pages did not fill it.
     pub(crate) fn add_doubts(&mut self, doubts: &Map<String, Value>) {
         for (why, mapping) in doubts_of(doubts) {
             *self
@@ -104,7 +104,7 @@ impl FieldCounts {
         }
     }
 
-    /// Adds pages of a mapping that all have these counts of rows.
+    /// Adds this number of pages of a mapping, each of which has these counts of rows.
     pub(crate) fn add_rows(&mut self, mapping: &str, counts: &[RowCounts], pages: u64) {
         let Some(of_mapping) = self.mappings.get_mut(mapping) else {
             return;

@@ -7,10 +7,10 @@ use crate::cursor::Cursor;
 pub struct HealthState {
     /// An id chosen by the code that owns the state, such as `mapping/people`.
     pub id: String,
-    /// The number of changes, from 1. A state replaces only the one with the previous revision. So if two processes
-    /// judge the same pages, one of them fails, and no page counts twice.
+    /// How often the state has been stored, from 1. A state replaces only the one with the previous revision. So if two
+    /// processes judge the same pages, one of them fails, and no page counts twice.
     pub revision: u64,
-    /// Identifies the writer. A writer that got no answer may repeat the write.
+    /// Identifies the process that stores the state. It may repeat the call if it got no answer.
     pub writer: String,
     pub cursor: Cursor,
     /// The state as JSON.

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::mongodb::{Mongo, MongoUri};
 use crate::site_state::SiteState;
 
-/// One record. The first has the number 1.
+/// A record of the journal, the log of all changes to a fleet's state. The first record has the number 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub number: u64,
@@ -60,7 +60,7 @@ pub enum AppendAnswer {
     Taken { number: u64, epoch: u64 },
 }
 
-/// The lease as the store has it.
+/// The stored lease: the right of one dispatcher of the group to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     /// 0 if the lease was never taken.
@@ -104,10 +104,10 @@ pub struct JournalExtent {
     pub epoch: u64,
 }
 
-/// A copy of a dispatcher's file in the store.
+/// A copy of a dispatcher's state file, kept in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The last record that the copy has applied, and its epoch.
+    /// The number of the last journal record that the copy includes, and the epoch of that record.
     pub number: u64,
     pub epoch: u64,
     /// The number of the instance that made the snapshot.
@@ -123,7 +123,7 @@ pub struct DispatcherReport {
     pub instance: u64,
     /// The name of the machine.
     pub name: String,
-    /// The number of the last record that the dispatcher has applied or added.
+    /// The number of the last journal record that the dispatcher has applied or added.
     pub record: u64,
     pub serves: bool,
 }
@@ -136,7 +136,7 @@ pub struct SeenDispatcher {
     pub seen_ago_ms: u64,
 }
 
-/// The state of a group.
+/// The state of a group: all dispatchers of one fleet, of which one serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
     /// The range of the journal's records; `None` if there is none.
@@ -156,7 +156,8 @@ pub enum FencedWrite {
     Replaced,
 }
 
-/// Writes states of crawls and sites for one dispatcher. Writes are refused once a later epoch has begun.
+/// Writes states of crawls and sites for one dispatcher. Its writes are refused once a dispatcher with a later epoch
+/// has begun to write.
 pub struct FencedStates {
     mongo: Mongo,
     group: String,
@@ -234,7 +235,7 @@ impl JournalStore {
         self.mongo.journal_extent(&self.group).await
     }
 
-    /// Removes all records with lower numbers, except the last record of all.
+    /// Removes all records with numbers below this one. The last record of the journal stays in any case.
     pub async fn cut_before(&self, number: u64) -> Result<(), StoreError> {
         self.mongo.cut_journal(&self.group, number).await
     }
@@ -254,7 +255,8 @@ impl JournalStore {
         self.mongo.renew_lease(&self.group, epoch).await
     }
 
-    /// Requests that the holder of this epoch hands over. Returns false if it no longer has the lease.
+    /// Requests that the holder of the lease in this epoch hands over. Returns false if that holder no longer has the
+    /// lease.
     pub async fn ask_hand_over(&self, epoch: u64) -> Result<bool, StoreError> {
         self.mongo.ask_hand_over(&self.group, epoch).await
     }
@@ -271,8 +273,8 @@ impl JournalStore {
         self.mongo.newest_snapshot(&self.group).await
     }
 
-    /// Adds a part of the snapshot of this record by this instance. The snapshot is complete only after
-    /// [`finish_snapshot`](JournalStore::finish_snapshot).
+    /// Adds a part of a snapshot, given by the number of its last record and the instance that makes it. The snapshot
+    /// is complete only after [`finish_snapshot`](JournalStore::finish_snapshot).
     pub async fn put_snapshot_part(
         &self,
         (number, maker): (u64, u64),
@@ -286,8 +288,8 @@ impl JournalStore {
         put.await
     }
 
-    /// Makes a snapshot the newest one, after all its parts were added, and removes earlier snapshots. If there already
-    /// is a snapshot of this record or of a later one, removes the added parts and returns false.
+    /// Makes a snapshot the newest one, after all its parts were added, and removes earlier snapshots. If a snapshot up
+    /// to the same or a later record exists, removes the added parts and returns false.
     pub async fn finish_snapshot(&self, snapshot: Snapshot) -> Result<bool, StoreError> {
         self.mongo.finish_snapshot(&self.group, snapshot).await
     }

@@ -29,10 +29,10 @@ pub struct PageOfList {
     /// Why some rows of the page are missing; `None` if it gives all of them.
     #[serde(default)]
     pub lacks: Option<PageLack>,
-    /// The URL shows that this is not the first page of a list.
+    /// Whether the URL shows that this is not the first page of a list.
     #[serde(default)]
     pub is_further: bool,
-    /// The page gives the number of pages of its list.
+    /// Whether the page gives the number of pages of its list.
     #[serde(default)]
     pub is_counted: bool,
 }
@@ -49,7 +49,7 @@ pub enum PageLack {
     RowsWithoutKey,
     /// The list continues, but the page's links are not followed, or the page is at the crawl's depth limit.
     NotFollowed,
-    /// The count from which the further pages are derived is missing.
+    /// The page does not give the number of entries or pages from which the URLs of the further pages are derived.
     NoCount,
 }
 
@@ -79,7 +79,7 @@ pub struct ListedPage {
     pub final_url: Option<String>,
     pub outcome: String,
     pub mapping: Option<String>,
-    /// The keys of the first records that the page was fetched for.
+    /// The keys of the records that the page was fetched for; only the first few are stored.
     pub records: Vec<String>,
     pub started_at_ms: i64,
     pub rows: u64,
@@ -87,12 +87,12 @@ pub struct ListedPage {
     pub list: Option<PageOfList>,
 }
 
-/// The rows of a list, counted after a reading that began at a certain time.
+/// The rows of a list, counted after a reading: a pass over all its pages that began at a certain time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListedRows {
     /// Rows that the list held before the reading.
     pub held: u64,
-    /// Rows that the list held before, and that were not seen since.
+    /// Rows that the list held before, and that the reading has not seen.
     pub unseen: u64,
     /// Rows seen since the reading began.
     pub seen: u64,
@@ -150,7 +150,7 @@ impl Doubt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IncompleteReason {
     pub url: String,
-    /// The reason: an outcome, or another stable word.
+    /// The reason: the outcome of a page, or another fixed word such as `beginning_unknown`.
     pub why: String,
 }
 
@@ -160,7 +160,7 @@ pub struct ListPass {
     /// The URL of the list's first page.
     pub first: String,
     pub mapping: Option<String>,
-    /// The keys of the first records that the first page was fetched for.
+    /// The keys of the records that the first page was fetched for; only the first few are stored.
     pub records: Vec<String>,
     /// The datasets whose missing rows the list marks as gone.
     pub complete: Vec<String>,
@@ -168,7 +168,7 @@ pub struct ListPass {
     pub pages_done: u64,
     /// How many pages the list has, as far as known.
     pub pages_known: u64,
-    /// All pages of the list are known: the first one counts them, or the end was reached.
+    /// Whether the number of pages is known: the first page gives it, or the end of the list was reached.
     pub is_end_known: bool,
     pub rows: u64,
     /// The first reasons why the list is incomplete.
@@ -183,7 +183,7 @@ pub struct ListPass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneMarking {
     Nothing,
-    /// Missing rows of lists that are not doubted.
+    /// Missing rows of lists without a [`Doubt`].
     Believed,
     /// Also missing rows of lists that have lost more than half or all of their rows. A user has confirmed that the
     /// rows are gone.
@@ -201,7 +201,7 @@ pub struct CheckedRows {
     pub marked: Vec<String>,
 }
 
-/// The most reasons that are named why a list is incomplete.
+/// How many reasons why a list is incomplete are kept.
 const MOST_BREACHES: usize = 5;
 
 /// The longest time between the fetches of the first and any other page of one reading.
@@ -240,10 +240,10 @@ impl ListPass {
         }
     }
 
-    /// Adds a page. Returns where the list continues.
+    /// Adds a page of the list. Returns the URLs of the pages where the list continues.
     pub(crate) fn add_page(&mut self, page: &ListedPage) -> Vec<String> {
-        // If the page redirects to the first page of the list, its content is unknown, because block pages and lost
-        // sessions redirect there.
+        // A redirect to another page is followed. A redirect to the first page of the list is not, because block pages
+        // and lost sessions redirect there, so the content of the page is unknown.
         if page.outcome == "redirected"
             && let Some(target) = &page.final_url
             && *target != self.first

@@ -38,7 +38,7 @@ pub struct ListedRow {
     pub undecided: Vec<String>,
 }
 
-/// The name that stands for the id of the record that the page was fetched for.
+/// In [`Listing::from_record`], this name stands for the id of the record that the page was fetched for.
 pub(crate) const RECORD_ID: &str = "_id";
 
 /// A row with the key of its record, including the values from the record that its page was fetched for.

@@ -69,7 +69,7 @@ pub async fn read_list(
 pub struct Lists {
     store: Arc<dyn Store>,
     crawl: CrawlId,
-    /// The first pages of the next lists, in reverse order.
+    /// The first pages of the lists to return next, the next one last.
     firsts: Vec<ListedPage>,
     after: String,
 }
@@ -84,7 +84,7 @@ impl Lists {
         }
     }
 
-    /// The next list. The order has no meaning.
+    /// The next list, in no particular order; `None` after the last one.
     pub async fn next(&mut self) -> Result<Option<ListPass>, StoreError> {
         if self.firsts.is_empty() {
             let (crawl, after) = (&self.crawl, &self.after);
@@ -118,7 +118,8 @@ pub async fn check_and_mark_missing_rows(
             ..CheckedRows::default()
         };
         if list.state == ListState::Complete && rows.unseen > 0 {
-            // If the pages are of different times, not even a user can confirm that rows are missing.
+            // If the pages were fetched at very different times, the doubt remains even if a user has confirmed that
+            // rows are missing.
             one.doubt = list.doubt.or(match marks {
                 GoneMarking::Confirmed => None,
                 GoneMarking::Nothing | GoneMarking::Believed => rows.reason_to_doubt(),

@@ -41,8 +41,9 @@ pub struct Page {
     pub template: Option<String>,
     /// The extracted fields.
     pub fields: Map<String, Value>,
-    /// The fields whose value is not from the mapping's first chain, with the number of the alternative that gave it,
-    /// from 1. The number is 0 for a field without a value because its text is ambiguous. Stored only if there are any.
+    /// For each field whose value was not found by the first rule of the mapping: the number of the alternative rule
+    /// that found it, from 1, or 0 if the field has no value because its text is ambiguous. Stored only if there are
+    /// any.
     pub alternatives: Map<String, Value>,
     /// The rows of the page. They are stored as records, not with the page.
     pub listings: Vec<Listing>,
@@ -60,7 +61,7 @@ pub struct Page {
     /// When the fetch started, in milliseconds since the epoch.
     pub started_at_ms: i64,
     pub elapsed_ms: u64,
-    /// The number of the task at its dispatcher.
+    /// The number that the dispatcher gave to the task that fetched the page.
     pub task: u64,
     /// The delivery of the task that gave this outcome; its number is stored as `attempts`. Of two saves of a page, the
     /// one of the later delivery wins, or if the tasks differ, the one of the later task. Clocks matter only between
@@ -154,7 +155,8 @@ impl Page {
     }
 }
 
-/// The key under which the versions of the content that all pages of a site share in a crawl are stored.
+/// The key for the content that all pages of a site share within a crawl. Stored under it are the earlier versions of
+/// that content.
 pub fn site_versions_id(app_id: &str, crawl_id: &str, site: &str) -> String {
     format!("{app_id}/{crawl_id}/site/{site}")
 }

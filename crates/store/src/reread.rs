@@ -42,7 +42,7 @@ pub struct Reread {
     pub at_ms: i64,
 }
 
-/// The actual or expected result of a [`Reread`].
+/// The changes that storing a [`Reread`] has made, or would make.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RereadAnswer {
     /// Whether the page was fetched again meanwhile. If so, nothing is written.

@@ -32,7 +32,7 @@ impl Default for RetentionConfig {
 }
 
 impl RetentionConfig {
-    /// The cutoff for this time.
+    /// The limits that apply at this time.
     pub fn cutoff(&self, now_ms: i64) -> Cutoff {
         let kept = |days: u32| (days > 0).then(|| ONE_DAY * days);
         Cutoff {
@@ -46,18 +46,18 @@ impl RetentionConfig {
 /// the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cutoff {
-    /// The cutoff for pages and samples, by the start of their fetch.
+    /// Pages and samples are dropped if their fetch started before this time.
     pub pages_ms: Option<i64>,
-    /// The cutoff for entries of the log, by the time of writing. SQLite has no log besides its pages.
+    /// Entries of the log are dropped if they were written before this time. SQLite has no log besides its pages.
     pub log_ms: Option<i64>,
     /// How many bytes of sample texts are kept. Samples of alerts are kept longest, then the latest others.
     pub samples_bytes: Option<u64>,
 }
 
 impl Cutoff {
-    /// The cutoff if pages and the log are kept for these times. A log entry is dropped a day before its pages, or half
-    /// of their time before, if that is shorter. So even if a slow save added a page to the log long after its fetch,
-    /// readers are refused before the page is dropped, and none misses it.
+    /// The limits if pages and the log are kept for these times. A log entry is dropped before its page: by a day, or
+    /// by half of the time for which pages are kept, if that is shorter. So a reader that is too slow gets an error
+    /// while the page still exists, and never misses a page unnoticed.
     pub fn from_retention(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
         let before = |kept: Duration| {
             let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);

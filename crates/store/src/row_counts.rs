@@ -41,7 +41,7 @@ impl RowCounts {
 /// The counts of a page that was fetched for these records, one entry per listing. Also returns the key of the first
 /// row that is lost because an earlier row has the same key. The key lacks values that come from the records.
 pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, Option<String>) {
-    let (clashing, key) = clashes(listings);
+    let (clashing, key) = find_key_clashes(listings);
     let counts = listings.iter().zip(clashing).map(|(listing, same_key)| {
         let without_key = listing.rows.iter();
         let without_key = without_key.filter(|row| !has_key(listing, row, records));
@@ -98,7 +98,7 @@ fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
         let of_record = listing.from_record.iter().find(|(field, _)| field == name);
         match of_record.map(|(_, field)| field.as_str()) {
             Some(RECORD_ID) => records.len() == 1,
-            // The value is assumed to exist, because it is known only when the rows are stored.
+            // A value from a record is known only when the rows are stored. Until then, it is assumed to exist.
             Some(_) => !records.is_empty(),
             None => row_id(std::slice::from_ref(name), &row.fields).is_some(),
         }
@@ -111,7 +111,7 @@ type RuleRow<'a> = (usize, &'a Map<String, Value>);
 
 /// For each listing, how many rows lose values because another row has the same key. Also returns the key of the first
 /// such row. Values from the record that the page was fetched for are ignored, because they are the same for all rows.
-fn clashes(listings: &[Listing]) -> (Vec<u64>, Option<String>) {
+fn find_key_clashes(listings: &[Listing]) -> (Vec<u64>, Option<String>) {
     let mut known: HashMap<(&DatasetName, String), Vec<RuleRow>> = HashMap::new();
     let mut rows = vec![0; listings.len()];
     let mut first = None;
@@ -194,10 +194,10 @@ mod tests {
             (row(json!(null), json!(5)), 0),
         ] {
             let rows = [first.clone(), second.clone()];
-            let (found, key) = clashes(&[listing("ratings", &[], &rows)]);
+            let (found, key) = find_key_clashes(&[listing("ratings", &[], &rows)]);
             assert_eq!(found, [lost], "{second}");
             assert_eq!(key, (lost > 0).then(|| "ada/a".to_owned()));
-            let (of_record, _) = clashes(&[listing("ratings", &[("user", "_id")], &rows)]);
+            let (of_record, _) = find_key_clashes(&[listing("ratings", &[("user", "_id")], &rows)]);
             assert_eq!(of_record, [lost], "{second}");
         }
     }
@@ -215,7 +215,7 @@ mod tests {
             ("r", json!({"user": "a", "item": 1, "x": 2}), 1),
             ("other", json!({"user": "a", "item": 1, "x": 2}), 0),
         ] {
-            let (found, _) = clashes(&[one.clone(), listing(dataset, &[], &[row])]);
+            let (found, _) = find_key_clashes(&[one.clone(), listing(dataset, &[], &[row])]);
             assert_eq!(found, [0, lost], "{dataset}");
         }
     }

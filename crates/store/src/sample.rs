@@ -23,7 +23,8 @@ pub struct Sample {
     pub text: Vec<u8>,
 }
 
-/// The text of a page that is being saved, and the sample of its mapping that it replaces.
+/// The text of a page that is being saved as a sample of its mapping. It replaces the text of the sample with the id
+/// `place`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleText {
     pub place: String,

@@ -3,8 +3,8 @@
 
 use crate::cache::{Reservation, ReservationRequest, SITE_KEPT_MS, SiteClockEntry};
 
-/// The bounds of the interval at which a worker tries again while another holder's request is in flight. Its end
-/// cannot be predicted, so the worker tries after a quarter of its delay, within these bounds.
+/// The bounds of the interval at which a worker tries again while another holder's request is in flight. The end of
+/// that request cannot be predicted, so the worker waits for a quarter of its delay, within these bounds.
 const LEAST_POLL_MS: u64 = 20;
 const MOST_POLL_MS: u64 = 1_000;
 
@@ -63,7 +63,7 @@ impl SiteClock {
         let known_ms = known_ms.into_iter().flatten().max().unwrap_or(i64::MIN);
         let lapsed_ms = reservation.map(|reservation| paced(reservation.lapses_at_ms));
         let start_ms = match reservation {
-            // The reservation may be released before it lapses.
+            // The reservation may be released before it lapses, so the worker is to try again earlier.
             Some(reservation) if reservation.lapses_at_ms > now_ms => {
                 let ask_again_ms = now_ms.saturating_add(clamp_to_i64(poll_ms(request.delay_ms)));
                 known_ms
@@ -78,8 +78,8 @@ impl SiteClock {
         }
     }
 
-    /// The clock for workers that do not use reservations; `None` if it is too old. A reservation that has lapsed
-    /// counts as answered at the time at which it lapsed.
+    /// The clock in the form for workers that do not use reservations; `None` if it has not changed for
+    /// [`SITE_KEPT_MS`]. A reservation that has lapsed counts as answered at the time at which it lapsed.
     pub(crate) fn entry(
         self,
         site: &str,

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A failing site. Open sites have no state.
+/// The state of a site in trouble. Other sites have no state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteState {
     pub site: String,

@@ -28,8 +28,8 @@ pub struct DatasetRecord {
     pub urls: Vec<String>,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,
-    /// The position at which the crawl has read the record in its input; `None` if each position of the input is a
-    /// different record.
+    /// The position at which the crawl has read the record in its input; `None` if no two positions of the input can be
+    /// the same record.
     pub position: Option<u64>,
 }
 
@@ -59,8 +59,7 @@ pub struct Refresh {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPut {
     pub state: RecordState,
-    /// The other position at which the crawl has already read the record, if there is one. The rows at both positions
-    /// are one record.
+    /// Another position of the input at which the crawl has already read this record, if there is one.
     pub earlier: Option<u64>,
 }
 

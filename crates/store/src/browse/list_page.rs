@@ -7,7 +7,7 @@ use super::place::Place;
 /// The most rows of a page, whatever limit a request gives.
 pub const MAX_LIST_PAGE: u32 = 1_000;
 
-/// The most rows that are checked for a page, the longest time, and the most bytes.
+/// Limits on the read of one page of a list: checked rows, time, and bytes.
 pub(crate) const MOST_EXAMINED: u64 = 20_000;
 const SEARCH_TIME: Duration = Duration::from_millis(100);
 const MOST_BYTES: usize = 4 << 20;

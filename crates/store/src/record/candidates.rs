@@ -13,14 +13,14 @@ use super::spelling::is_same_value;
 /// The most candidates for one field.
 const MAX_CANDIDATES: usize = 8;
 
-/// Field name to a list of `{value, url, mapping, at}`, in order of arrival.
+/// The candidates of each field, by its name: a list of `{value, url, mapping, at}` in order of arrival.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Candidates(Map<String, Value>);
 
 impl Candidates {
     /// The candidates of a field.
-    pub(super) fn of(&self, name: &str) -> &[Value] {
+    pub(super) fn of_field(&self, name: &str) -> &[Value] {
         let candidates = self.0.get(name).and_then(Value::as_array);
         candidates.map_or(&[], Vec::as_slice)
     }
@@ -29,8 +29,8 @@ impl Candidates {
     /// added.
     pub(super) fn add(&mut self, name: &str, value: &Value, source: Value) -> bool {
         let is_known = |known: &Value| is_same_value(&known["value"], value);
-        if self.of(name).iter().any(is_known)
-            || self.of(name).len() >= MAX_CANDIDATES
+        if self.of_field(name).iter().any(is_known)
+            || self.of_field(name).len() >= MAX_CANDIDATES
             || value.to_string().len() > MAX_CANDIDATE_BYTES
         {
             return false;
@@ -47,11 +47,11 @@ impl Candidates {
         true
     }
 
-    /// Like [`Candidates::add`], replacing the earlier candidate of the same page.
+    /// Like [`Candidates::add`], but replaces the earlier candidate of the same page.
     pub(super) fn update(&mut self, name: &str, value: &Value, source: Value) -> bool {
         let is_known =
             |one: &Value| one["url"] == source["url"] && is_same_value(&one["value"], value);
-        if self.of(name).iter().any(is_known) {
+        if self.of_field(name).iter().any(is_known) {
             return false;
         }
         if let Some(Value::Array(others)) = self.0.get_mut(name) {
@@ -68,7 +68,7 @@ impl Candidates {
         });
     }
 
-    /// Removes a value, whichever page gave it.
+    /// Removes the candidates with this value, whichever pages gave them.
     pub(super) fn remove_value(&mut self, name: &str, value: &Value) {
         self.retain(name, |one| !is_same_value(&one["value"], value));
     }
@@ -107,7 +107,7 @@ impl Candidates {
         }
     }
 
-    /// Removes the candidate of the best mapping, and returns it.
+    /// Removes the candidate whose mapping has the highest priority, and returns it. Parts of lists are left out.
     pub(super) fn take_best(&mut self, name: &str, order: &MappingOrder) -> Option<Value> {
         let candidates = self.0.get_mut(name)?.as_array_mut()?;
         let rank = |candidate: &Value| order.rank(candidate["mapping"].as_str());
@@ -122,13 +122,13 @@ impl Candidates {
         Some(best)
     }
 
-    /// Removes the values of one fetch from all fields.
+    /// Removes the values of one fetch of a page from all fields.
     pub(super) fn retract(&mut self, is_of_fetch: impl Fn(&Value) -> bool) {
         retract(&mut self.0, is_of_fetch);
     }
 }
 
-/// Removes the values of one fetch from the lists of all fields.
+/// Removes the values of one fetch of a page from the lists of all fields, for example from all candidates.
 pub(super) fn retract(lists: &mut Map<String, Value>, is_of_fetch: impl Fn(&Value) -> bool) {
     for values in lists.values_mut().filter_map(Value::as_array_mut) {
         values.retain(|value| !is_of_fetch(value));

@@ -24,7 +24,8 @@ pub struct Decision {
     /// The record's key.
     pub record: String,
     pub field: String,
-    /// The value that the person has seen; null if there is none. If it has changed since, nothing is decided.
+    /// The value that the person has seen; null if there was none. If the field has another value by now, nothing is
+    /// decided.
     pub seen: Value,
     pub answer: DecisionAnswer,
     /// The person's name, if it is known.
@@ -37,7 +38,7 @@ pub enum DecisionAnswer {
     Accept,
     /// Another value, from a page, is right. `source` has the members `url`, `mapping` and `at`.
     AcceptOther { value: Value, source: Value },
-    /// The value is the one that the person has typed.
+    /// The person has typed the right value.
     Type(Value),
     /// The present value is wrong. If there is no present value, all candidates are wrong.
     Reject,
@@ -53,7 +54,7 @@ pub enum Decided {
     Unknown,
     /// The value is no longer the one that the person has seen.
     Changed,
-    /// There is nothing to accept, to reject or to undo, or the value is too large.
+    /// There is nothing to accept, to reject or to undo, or the value is too large to be kept.
     Nothing,
 }
 
@@ -97,7 +98,8 @@ impl StoredRecord {
         Decided::Done
     }
 
-    /// Whether exactly this decision has been applied. An undo leaves no trace, so for an undo the answer is false.
+    /// Whether the last decision about the field is exactly this one. An undo is not stored, so for an undo the answer
+    /// is false.
     pub(crate) fn has_decision(&self, decision: &Decision, now_ms: i64) -> bool {
         let answer = match &decision.answer {
             DecisionAnswer::Accept | DecisionAnswer::AcceptOther { .. } => "accepted",
@@ -128,7 +130,7 @@ impl StoredRecord {
         let wrong: Vec<Value> = match has_value(kept) {
             true => vec![kept.clone()],
             false => {
-                let candidates = self.candidates.of(name).iter();
+                let candidates = self.candidates.of_field(name).iter();
                 candidates.map(|one| one["value"].clone()).collect()
             }
         };
@@ -209,7 +211,7 @@ impl StoredRecord {
     }
 }
 
-/// Whether a value can be accepted or typed. It must not be large, because it is stored several times.
+/// Whether a value can be accepted or typed. A large value cannot, because decisions store it several times.
 fn is_usable(value: &Value) -> bool {
     has_value(value) && value.to_string().len() <= MAX_CANDIDATE_BYTES
 }
@@ -351,7 +353,7 @@ mod tests {
             AT_MS + 20,
         );
         assert_eq!(record.fields["name"], Value::Null);
-        // Without a value, the other candidates are rejected.
+        // The field has no value now, so the next rejection is for all candidates.
         assert_eq!(decide(&mut record, DecisionAnswer::Reject), Decided::Done);
         assert!(record.candidates.is_empty());
         assert_eq!(

@@ -13,10 +13,10 @@ use crate::timestamp::iso_time;
 /// Maximum number of pages that a record lists with the reason why they did not fill it.
 const MAX_DOUBTS: usize = 16;
 
-/// Maximum number of mappings that a record lists under `forks`.
+/// Maximum number of mappings that a record lists under `forks`: those of which its pages link to several pages.
 const MAX_FORKS: usize = 16;
 
-/// The member that is set if the record's pages list rows.
+/// The member that is set if pages of the record list rows, such as a table of products.
 const LISTS_ROWS: &str = "rows";
 
 /// The member with the decisions: field name to `{answer, by, at, rejected, former}`.
@@ -29,9 +29,9 @@ pub(super) enum IdentityDoubt {
     OtherValues,
     /// Another record names the page's URL.
     OtherRecord,
-    /// Other pages of the same mapping have other values.
+    /// Other pages of the same mapping have other values, and none of them is more likely to be right.
     Rivals,
-    /// The page is part of a list, and has not been read.
+    /// The page belongs to a list that continues over several pages, and has not been read.
     Gap,
 }
 
@@ -46,15 +46,16 @@ impl IdentityDoubt {
     }
 }
 
-/// Under `pages`: URL to `{why, mapping, at}`, for pages that did not fill the record. Under `forks`: mappings with
-/// several pages that the record's pages link to. Under `decided`: what people have decided.
+/// What is doubtful about a record, as JSON. Under `pages`: the pages that did not fill the record, URL to `{why,
+/// mapping, at}`. Under `forks`: the mappings of which the record's pages link to several pages. Under `decided`: the
+/// decisions of people.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Doubts(Map<String, Value>);
 
 impl Doubts {
-    /// Notes the mappings of which the page leads to several pages, each of which may be about another record. Returns
-    /// whether any is new.
+    /// Notes the mappings of which this page links to several pages, each of which may be about another record. Returns
+    /// whether any of them is new.
     pub(super) fn note_forks(&mut self, page: &PageValues<'_>) -> bool {
         let is_known =
             |forks: &Vec<Value>, mapping: &String| forks.iter().any(|one| one == mapping);
@@ -75,7 +76,7 @@ impl Doubts {
         is_new
     }
 
-    /// The mappings with several pages that this record's pages link to: each may be about another record.
+    /// The mappings of which the record's pages link to several pages. Each of these pages may be about another record.
     pub(super) fn forks(&self) -> &[Value] {
         let forks = self.0.get("forks").and_then(Value::as_array);
         forks.map_or(&[], Vec::as_slice)
@@ -109,7 +110,7 @@ impl Doubts {
         true
     }
 
-    /// Notes the pages that the record waits for, because a list of this mapping continues there.
+    /// Notes pages that are still to be read, because a list of this mapping continues there.
     pub(super) fn note_gaps(&mut self, mapping: Option<&str>, awaited: &[String], at_ms: i64) {
         let gap = IdentityDoubt::Gap.as_str();
         let pages = self.0.entry("pages").or_insert_with(|| json!({}));
@@ -129,8 +130,8 @@ impl Doubts {
         }
     }
 
-    /// Removes the note on a page that fills the record after all, unless the note is about rivals. Returns whether it
-    /// was removed.
+    /// Removes the note on a page because the page fills the record after all. A note on rivals, which are pages with
+    /// equally likely other values, stays. Returns whether the note was removed.
     pub(super) fn clear_page(&mut self, page: &PageValues<'_>) -> bool {
         let Some(Value::Object(pages)) = self.0.get_mut("pages") else {
             return false;
@@ -144,7 +145,7 @@ impl Doubts {
         is_other
     }
 
-    /// Removes the notes on rivals.
+    /// Removes the notes on rivals: pages with other values that are equally likely.
     pub(super) fn clear_rivals(&mut self) {
         if let Some(Value::Object(pages)) = self.0.get_mut("pages") {
             pages.retain(|_, page| page["why"] != IdentityDoubt::Rivals.as_str());
@@ -156,13 +157,13 @@ impl Doubts {
         self.0.retain(|kind, _| kind == DECIDED);
     }
 
-    /// Records a decision about a field.
+    /// Stores a person's decision about a field, as JSON.
     pub(super) fn set_decision(&mut self, name: &str, decision: Value) {
         let decided = self.0.entry(DECIDED).or_insert_with(|| json!({}));
         decided[name] = decision;
     }
 
-    /// The decision about a field.
+    /// The stored decision of a person about a field.
     pub(super) fn decision(&self, name: &str) -> Option<&Value> {
         self.0.get(DECIDED)?.get(name)
     }
@@ -187,7 +188,7 @@ impl Doubts {
             .is_some_and(|decision| decision["answer"] != "rejected")
     }
 
-    /// Whether no page may give the field this value.
+    /// Whether a person's decision forbids pages to give the field this value.
     pub(super) fn is_closed_to(&self, name: &str, value: &Value) -> bool {
         let Some(decision) = self.decision(name) else {
             return false;
@@ -197,8 +198,8 @@ impl Doubts {
     }
 }
 
-/// In a stored record, replaces the doubts by the reasons why pages did not fill it, by URL, and by the decisions of
-/// people. Removes them if there are none.
+/// Prepares a stored record for readers: its doubts are replaced by the reasons why pages did not fill it, by URL, and
+/// by the decisions of people. If there are none, the member is removed.
 pub(crate) fn explain_doubts(record: &mut Map<String, Value>) {
     let Some(doubts) = record.shift_remove("doubts") else {
         return;

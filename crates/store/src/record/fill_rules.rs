@@ -20,9 +20,9 @@ impl MappingOrder {
     }
 }
 
-/// The rules of mappings for filling records.
+/// The rules by which mappings fill records.
 pub trait MappingRules: Debug + Send + Sync {
-    /// The mappings in the order in which their values win in a record.
+    /// The mappings in the order of their priority: the value of the first one wins.
     fn order(&self) -> MappingOrder;
 
     /// The mapping that reads the page with this URL.
@@ -45,7 +45,7 @@ pub trait MappingRules: Debug + Send + Sync {
     }
 }
 
-/// A mere order of mappings, without further rules.
+/// An order of mappings alone gives no further rules.
 impl MappingRules for MappingOrder {
     fn order(&self) -> MappingOrder {
         self.clone()
@@ -87,7 +87,7 @@ impl FillRules {
         }
     }
 
-    /// The links of a page that matter for records.
+    /// The links of a page that matter for filling records.
     pub(crate) fn find_leads(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Leads {
         Leads {
             forks: self.forks(links),
@@ -102,7 +102,7 @@ impl FillRules {
         mappings.is_some_and(|mappings| mappings.lists_rows(mapping))
     }
 
-    /// Whether the page of this URL lists rows.
+    /// Whether the page with this URL lists rows, as far as its mapping shows.
     pub(super) fn page_lists_rows(&self, url: &str) -> bool {
         let mapping = self.mappings.as_ref().and_then(|all| all.mapping_of(url));
         mapping.is_some_and(|mapping| self.lists_rows(mapping))
@@ -118,7 +118,7 @@ impl FillRules {
         }
         for link in links {
             let is_further = link != url && mappings.mapping_of(link) == mapping;
-            // One more than the maximum is kept, to show that the list is incomplete.
+            // One page more than the maximum is kept, which shows that the list is incomplete.
             if is_further && further.len() <= MAX_PARTS && !further.contains(link) {
                 further.push(link.clone());
             }
@@ -145,14 +145,14 @@ impl FillRules {
     }
 }
 
-/// The links of a page.
+/// Links of a page that matter for filling records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leads {
-    /// Mappings of which the page leads to several pages.
+    /// The mappings of which the page links to several pages.
     pub(crate) forks: Vec<String>,
-    /// Pages of the page's own mapping, if its lists continue there.
+    /// The pages where the page's lists continue. They have the same mapping.
     pub(crate) further: Vec<String>,
-    /// The page lists rows, or leads to a page that does.
+    /// Whether the page lists rows, or links to a page that does.
     pub(crate) lists_rows: bool,
 }
 
@@ -164,19 +164,19 @@ pub(crate) static NOWHERE: Leads = Leads {
     lists_rows: false,
 };
 
-/// The values of a page, and the data for the sources of a record.
+/// The values of a page, and the facts about the page that become the source of a record's value.
 pub(crate) struct PageValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
     pub(crate) url: &'a str,
     pub(crate) mapping: Option<&'a str>,
     pub(crate) started_at_ms: i64,
     pub(crate) ended_at_ms: i64,
-    /// How many links led to the page; `None` if unknown.
+    /// How many links lead from a seed to the page; `None` if unknown.
     pub(crate) depth: Option<u16>,
     pub(crate) leads: &'a Leads,
-    /// The page was fetched for several records and belongs to another one.
+    /// Whether the page was fetched for several records and belongs to another one of them.
     pub(crate) is_of_other: bool,
-    /// The page was not fetched, but read again.
+    /// Whether a stored page was read again instead of being fetched.
     pub(crate) is_reread: bool,
 }
 

@@ -23,7 +23,7 @@ use super::spelling::{has_value, is_same_value};
 use super::stored::StoredRecord;
 use crate::timestamp::iso_time;
 
-/// The entries of one page.
+/// The entries of a list that one page has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Part {
     value: Vec<Value>,
@@ -36,12 +36,12 @@ struct Part {
     further: Vec<String>,
 }
 
-/// The state of a field's list.
+/// Whether the parts known so far make up the whole list of a field.
 #[derive(Debug, PartialEq)]
 enum Assembled {
-    /// The indexes of the list's parts, in order.
+    /// The list is complete. The indexes of its parts, in the order of the pages.
     Complete(Vec<usize>),
-    /// The pages that are still to be read.
+    /// The list is incomplete. The URLs of the pages that are still to be read.
     Incomplete(Vec<String>),
     Rivals,
 }
@@ -56,7 +56,7 @@ pub(super) fn add_list_part(
 ) -> bool {
     let is_missing = record.missing.iter().any(|one| one == name);
     let source = record.sources.get(name).cloned();
-    // Nothing is added to the user's own list, or to one that a person has accepted.
+    // Nothing is added to a list that the user has given or that a person has accepted.
     if (source.is_none() && !is_missing) || record.doubts.is_final(name) {
         return false;
     }
@@ -64,7 +64,7 @@ pub(super) fn add_list_part(
     let same_mapping = source.clone();
     let same_mapping = same_mapping.filter(|source| source["mapping"].as_str() == page.mapping);
     let value = record.fields.get(name).cloned().unwrap_or_default();
-    let kept = same_mapping.map_or_else(Vec::new, |source| parts_of(source, &value));
+    let kept = same_mapping.map_or_else(Vec::new, |source| parts_from_source(source, &value));
     let is_answered = |part: &Part| part.url == page.url && part.at == fetched_at(page);
     if is_refresh && (page.is_reread || kept.iter().any(is_answered)) {
         return false;
@@ -75,13 +75,13 @@ pub(super) fn add_list_part(
         parts.retain(|part| kept.iter().all(|kept| kept.url != part.url));
         let is_own = kept.iter().any(|part| part.url == page.url);
         parts.splice(0..0, kept);
-        // The page is already a part of the list. Fetched again, it does not replace its earlier part.
+        // A page that is already a part of the list does not replace its part when it is fetched again.
         if is_own && !page.is_reread {
             *record = before;
             return false;
         }
     }
-    if !add(&mut parts, part_of(name, page, evidence)) {
+    if !add_or_replace_part(&mut parts, part_from_page(name, page, evidence)) {
         *record = before;
         return false;
     }
@@ -96,7 +96,7 @@ pub(super) fn add_list_part(
     *record != before
 }
 
-/// The list of one field, while a page's part is added to it.
+/// The list of one field, with the page whose entries are being added to it.
 struct GatheredList<'g> {
     record: &'g mut StoredRecord,
     name: &'g str,
@@ -106,7 +106,7 @@ struct GatheredList<'g> {
 }
 
 impl GatheredList<'_> {
-    /// Decides whether the parts are a complete list, which may become the field's value, or are kept as candidates.
+    /// Makes the parts the field's value if they are a complete list. Otherwise they are kept as candidates.
     fn apply_parts(&mut self, parts: Vec<Part>) {
         let (name, page) = (self.name, self.page);
         let assembled = assemble(&parts, &self.record.urls);
@@ -117,7 +117,7 @@ impl GatheredList<'_> {
         let at_ms = page.started_at_ms;
         self.record.doubts.note_gaps(page.mapping, awaited, at_ms);
         match assembled {
-            Assembled::Complete(order) if self.may_be_value(entries(&parts, &order)) => {
+            Assembled::Complete(order) if self.may_be_value(join_entries(&parts, &order)) => {
                 match self.may_replace(&parts[order[0]]) {
                     true => self.set_list(parts, &order),
                     false => store_parts_as_candidates(&mut self.record.candidates, name, parts),
@@ -143,7 +143,7 @@ impl GatheredList<'_> {
         !entries.is_empty() && !doubts.is_closed_to(self.name, &Value::Array(entries))
     }
 
-    /// Whether a complete list that begins with this part takes precedence over the present value.
+    /// Whether a complete list that begins with this part is preferred to the present value of the field.
     fn may_replace(&self, first: &Part) -> bool {
         let Some(source) = self.record.sources.get(self.name) else {
             return true;
@@ -155,11 +155,11 @@ impl GatheredList<'_> {
         rank < kept_rank || is_of_list || (rank == kept_rank && (is_more || self.is_refresh))
     }
 
-    /// Gives the field the complete list.
+    /// Sets the field to the complete list.
     fn set_list(&mut self, parts: Vec<Part>, order: &[usize]) {
         let (name, page) = (self.name, self.page);
         let record = &mut *self.record;
-        let mut list = Value::Array(entries(&parts, order));
+        let mut list = Value::Array(join_entries(&parts, order));
         let source = record.sources.get(name).cloned();
         let former = record.fields.get(name).cloned().unwrap_or_default();
         if has_value(&former) && is_same_value(&former, &list) {
@@ -168,7 +168,7 @@ impl GatheredList<'_> {
             || source.as_ref().is_none_or(|source| source[PARTS].is_null())
             || record.missing.iter().any(|one| one == name)
         {
-            // If the list has only grown by a page, its former entries do not become history.
+            // The former list becomes history, except if the new one only has further entries.
             record.history.add(name, former, source, page.ended_at_ms);
         }
         let first = &parts[order[0]];
@@ -186,7 +186,7 @@ impl GatheredList<'_> {
         record.missing.retain(|missing| missing != name);
     }
 
-    /// Withdraws a list that has turned out to be incomplete.
+    /// Removes the value of a field because its list has turned out to be incomplete.
     fn remove_list(&mut self) {
         let (name, record) = (self.name, &mut *self.record);
         let source = record.sources.shift_remove(name);
@@ -204,7 +204,7 @@ impl GatheredList<'_> {
     }
 }
 
-/// When the value of a list is taken back, keeps its parts as candidates, except those of one fetch.
+/// Keeps the parts of a list whose value is taken back as candidates, except the parts of one fetch.
 pub(super) fn store_parts(
     candidates: &mut Candidates,
     name: &str,
@@ -218,7 +218,7 @@ pub(super) fn store_parts(
     }
 }
 
-/// Removes the parts of a list whose pages are to be fetched again.
+/// Removes the parts of incomplete lists from a field's candidates, because their pages are to be fetched again.
 pub(super) fn remove_parts(candidates: &mut Candidates, name: &str) {
     candidates.retain(name, |candidate| !is_part(candidate));
 }
@@ -245,7 +245,7 @@ fn fetched_at(page: &PageValues<'_>) -> String {
     iso_time(page.started_at_ms)
 }
 
-fn part_of(name: &str, page: &PageValues<'_>, evidence: Option<u32>) -> Part {
+fn part_from_page(name: &str, page: &PageValues<'_>, evidence: Option<u32>) -> Part {
     let value = match page.fields.get(name) {
         Some(Value::Array(items)) => items.clone(),
         Some(value) if has_value(value) => vec![value.clone()],
@@ -261,8 +261,9 @@ fn part_of(name: &str, page: &PageValues<'_>, evidence: Option<u32>) -> Part {
     }
 }
 
-/// The parts of a record's list. A value from the time before its mapping declared a continuation is one part.
-fn parts_of(mut source: Value, value: &Value) -> Vec<Part> {
+/// The parts of a field's list, from its source. A value without parts counts as one part: it was stored before its
+/// mapping had lists that continue on further pages.
+fn parts_from_source(mut source: Value, value: &Value) -> Vec<Part> {
     match source[PARTS].take() {
         Value::Array(parts) => {
             let parts = parts.into_iter();
@@ -280,10 +281,11 @@ fn parts_of(mut source: Value, value: &Value) -> Vec<Part> {
     }
 }
 
-/// Adds a part, or replaces an earlier part of the same page. Returns false if there is no room, or a later part.
-fn add(parts: &mut Vec<Part>, part: Part) -> bool {
+/// Adds a part, or replaces an earlier part of the same page. Returns false if a later part of this page is known, or
+/// the list is full.
+fn add_or_replace_part(parts: &mut Vec<Part>, part: Part) -> bool {
     match parts.iter().position(|known| known.url == part.url) {
-        // All times have the same format, so that text order is time order.
+        // All times have the same format, so that they can be compared as texts.
         Some(known) if parts[known].at > part.at => false,
         Some(known) => {
             parts[known] = part;
@@ -323,8 +325,9 @@ fn assemble(parts: &[Part], own: &[String]) -> Assembled {
     }
     let mut orders = best.iter().map(|list| sorted_parts(parts, list, own));
     let first = orders.next().unwrap_or_default();
-    let list = Value::Array(entries(parts, &first));
-    let is_same = |order: Vec<usize>| is_same_value(&Value::Array(entries(parts, &order)), &list);
+    let list = Value::Array(join_entries(parts, &first));
+    let is_same =
+        |order: Vec<usize>| is_same_value(&Value::Array(join_entries(parts, &order)), &list);
     match orders.all(is_same) {
         true => Assembled::Complete(first),
         false => Assembled::Rivals,
@@ -399,7 +402,7 @@ fn sorted_parts(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
 }
 
 /// The entries of the parts, without those that an earlier part already has.
-fn entries(parts: &[Part], order: &[usize]) -> Vec<Value> {
+fn join_entries(parts: &[Part], order: &[usize]) -> Vec<Value> {
     let mut earlier: HashSet<String> = HashSet::new();
     let mut list = Vec::new();
     for index in order {

@@ -13,20 +13,20 @@ use crate::timestamp::iso_time;
 /// The most former values of one field. Beyond that, the oldest are dropped.
 const MAX_HISTORY: usize = 8;
 
-/// Field name to a list of `{value, until}`, with `{url, mapping, at}` if the value came from a page: former values of
-/// the field, the latest last.
+/// The former values of each field, by its name: a list of `{value, until}`, with `{url, mapping, at}` if the value
+/// came from a page. The latest is last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct History(Map<String, Value>);
 
 impl History {
     /// The former values of a field.
-    pub(super) fn of(&self, name: &str) -> &[Value] {
+    pub(super) fn of_field(&self, name: &str) -> &[Value] {
         let former = self.0.get(name).and_then(Value::as_array);
         former.map_or(&[], Vec::as_slice)
     }
 
-    /// Adds a former value of a field that has another one now.
+    /// Adds a former value of a field. `now_ms` is when another value has replaced it.
     pub(super) fn add(&mut self, name: &str, value: Value, source: Option<Value>, now_ms: i64) {
         if !has_value(&value) || value.to_string().len() > MAX_CANDIDATE_BYTES {
             return;
@@ -41,14 +41,15 @@ impl History {
         if let Value::Array(history) = history {
             history.push(Value::Object(former));
             if history.len() > MAX_HISTORY {
-                // Values from the user are kept longer.
+                // The history is full: the oldest value of a page is dropped, because the user's values are kept
+                // longer.
                 let by_page = history.iter().position(|former| !former["url"].is_null());
                 history.remove(by_page.unwrap_or(0));
             }
         }
     }
 
-    /// Removes the last value of a field if it is the field's value again.
+    /// Removes the last former value of a field if it equals the present value.
     pub(super) fn remove_if_current(&mut self, name: &str, value: &Value) {
         if let Some(Value::Array(history)) = self.0.get_mut(name) {
             history.pop_if(|former| former["value"] == *value);
@@ -58,7 +59,7 @@ impl History {
         }
     }
 
-    /// Removes the last value of a field, and returns it.
+    /// Removes the last former value of a field, and returns it.
     pub(super) fn take_last(&mut self, name: &str) -> Option<Value> {
         let history = self.0.get_mut(name)?.as_array_mut()?;
         let last = history.pop();
@@ -68,7 +69,7 @@ impl History {
         last
     }
 
-    /// Removes the values of one fetch from all fields.
+    /// Removes the values of one fetch of a page from all fields.
     pub(super) fn retract(&mut self, is_of_fetch: impl Fn(&Value) -> bool) {
         retract(&mut self.0, is_of_fetch);
     }

@@ -19,27 +19,29 @@ use super::source::evidence_in;
 use super::spelling::{has_value, is_same_value};
 use super::stored::StoredRecord;
 
-/// The weight of a value that changes easily, or that many records share. A name weighs more.
+/// The weights of a value that a page shares with a record: of a value that changes easily or that many records share,
+/// such as a number, and of another one, such as a name.
 const WEAK: u32 = 1;
 const STRONG: u32 = 2;
 
-/// The weight of a URL named by the user.
+/// The weight of a page whose URL the user has named.
 const OWN: u32 = 2;
 
-/// The evidence with which a record is identified for certain.
+/// The least weight of matching values that proves that a page is about a record.
 pub(super) const SURE: u32 = STRONG;
 
 /// How many letters and digits a text needs to be unlikely to match another record by chance.
 const LONG: usize = 8;
 
-/// The weights of the evidence for a page and against it.
+/// How much speaks for and against a page being about a record.
 #[derive(Debug, Default)]
 struct MatchWeights {
     agrees: u32,
     differs: u32,
 }
 
-/// Whether the page was reached over links. False for a record without kept URLs, for which this is unknown.
+/// Whether the page was reached over links, not given by the user. False for a record without kept URLs, for which this
+/// is unknown.
 fn is_linked(record: &StoredRecord, page: &PageValues<'_>) -> bool {
     page.depth != Some(0) && !record.urls.is_empty() && !is_own_url(record, page.url)
 }
@@ -49,9 +51,9 @@ fn is_own_url(record: &StoredRecord, url: &str) -> bool {
     record.urls.iter().any(|own| own == url)
 }
 
-/// The evidence for a page reached over links; `None` for the record's own pages. An error is the reason why the
-/// page belongs to another record.
-pub(super) fn evidence_of(
+/// How well a page that was reached over links matches the record; `None` for pages that the user has named. An error
+/// is the reason why the page belongs to another record.
+pub(super) fn evidence_for_page(
     record: &StoredRecord,
     page: &PageValues<'_>,
     rules: &FillRules,
@@ -106,7 +108,7 @@ fn match_weights(record: &StoredRecord, page: &PageValues<'_>) -> MatchWeights {
         let Some(known) = known_value(record, name).filter(|_| has_value(value)) else {
             continue;
         };
-        match (is_same_value(known, value), overlap_of(known, value)) {
+        match (is_same_value(known, value), find_overlap(known, value)) {
             (true, _) => weights.agrees += weight_of_agreement(known),
             (false, Overlap::Words) => {}
             (false, Overlap::Nothing) => weights.differs += weight_of_difference(known, value),
@@ -115,8 +117,8 @@ fn match_weights(record: &StoredRecord, page: &PageValues<'_>) -> MatchWeights {
     weights
 }
 
-/// Whether the value of a field and this page are rivals: both were reached over links by one mapping, with equal
-/// evidence. `kept` is the source of the value, or of a candidate.
+/// Whether a field's value and this page are rivals: both were reached over links, have the same mapping, and match the
+/// record equally well. `kept` is the source of the value, or of a candidate.
 pub(super) fn are_rivals(kept: &Value, page: &PageValues<'_>, evidence: Option<u32>) -> bool {
     kept["url"] != page.url
         && kept["mapping"].as_str() == page.mapping
@@ -124,7 +126,8 @@ pub(super) fn are_rivals(kept: &Value, page: &PageValues<'_>, evidence: Option<u
         && evidence_in(kept) == evidence
 }
 
-/// Whether a field is in conflict for this page: it has no value, because pages reached over links disagree.
+/// Whether a field stays without a value, because another page of the same mapping has a different value and matches
+/// the record at least as well.
 pub(super) fn is_in_conflict(
     record: &StoredRecord,
     name: &str,
@@ -132,7 +135,7 @@ pub(super) fn is_in_conflict(
     page: &PageValues<'_>,
     evidence: Option<u32>,
 ) -> bool {
-    let mut others = record.candidates.of(name).iter();
+    let mut others = record.candidates.of_field(name).iter();
     !record.fields.get(name).is_some_and(has_value)
         && others.any(|other| {
             other["url"] != page.url
@@ -142,15 +145,15 @@ pub(super) fn is_in_conflict(
         })
 }
 
-/// What two different values have in common.
+/// The similarity of two different values.
 enum Overlap {
     Words,
     Nothing,
 }
 
-/// What two different values have in common. Two values share words if one is the other with additional words, such as
-/// a title or a second name, or if lists share an item.
-fn overlap_of(one: &Value, other: &Value) -> Overlap {
+/// Whether two different values share words. They do if one is the other with additional words, such as a title or a
+/// second name, or if lists share an item.
+fn find_overlap(one: &Value, other: &Value) -> Overlap {
     let (Value::String(one), Value::String(other)) = (one, other) else {
         let has_common = |items: &[Value], others: &[Value]| {
             items

@@ -23,10 +23,10 @@ use super::{Record, gathered, spelling};
 use crate::source_document::{DatasetRecord, FilledField};
 use crate::timestamp::iso_time;
 
-/// The longest value of the input, in bytes of JSON, that is kept as it is. Of longer ones a hash is kept.
+/// The longest value of the input that is kept as it is, in bytes of JSON. For a longer one, only its hash is kept.
 const MAX_SAID_BYTES: usize = 512;
 
-/// The most values of a field that are tracked because they may be in the dataset.
+/// How many values of a field are remembered because webfill may have written them to the dataset.
 const MAX_WRITTEN: usize = 8;
 
 /// How a record enters a crawl.
@@ -35,14 +35,15 @@ pub(crate) struct Entry {
     /// Whether the record is new to the crawl.
     pub(crate) enters: bool,
     /// Whether the crawl has read the record before, perhaps at another position of its input. If two rows are for one
-    /// record, an empty value in one of them means nothing.
+    /// record, an empty value in one of them does not withdraw the value of the other.
     pub(crate) is_repeat: bool,
 }
 
 impl Entry {
     /// How `input` enters a crawl. `earlier` is another position where the crawl first read the record.
     pub(crate) fn of(input: &DatasetRecord, enters: bool, earlier: Option<u64>) -> Entry {
-        // An input is not a repetition if it is the row at the record's first position, or a document to write back to.
+        // The input is not a repetition if it is the row at the record's first position, or a document that values are
+        // written back to.
         let is_it = input.source.is_some() || (input.position.is_some() && earlier.is_none());
         Entry {
             enters,
@@ -52,12 +53,12 @@ impl Entry {
 }
 
 impl StoredRecord {
-    /// Puts the user's input, and marks the fields to be refreshed. Returns whether anything changed.
+    /// Takes the user's input into the record, and marks the fields to be refreshed. Returns whether anything changed.
     pub(crate) fn put(&mut self, input: &DatasetRecord, entry: Entry, now_ms: i64) -> bool {
         let before = self.clone();
         let (record, refresh) = (&input.record, &input.refresh);
         if entry.enters {
-            // Doubts are reported for one crawl at a time.
+            // Doubts are reported for one crawl at a time, so those of an earlier crawl are removed.
             self.doubts.clear_except_decisions();
         }
         self.take_input(input, entry, now_ms);
@@ -66,7 +67,7 @@ impl StoredRecord {
             let asked = refresh.on_entry.iter();
             again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
             for name in &again {
-                // Parts of lists that an earlier crawl has left are too old to be completed.
+                // The pages of an incomplete list that an earlier crawl has left are too old to be completed.
                 gathered::remove_parts(&mut self.candidates, name);
             }
         }
@@ -87,7 +88,8 @@ impl StoredRecord {
         let mut given = self.given.take().unwrap_or_default();
         for (name, value) in &input.record.fields {
             let said = given.get(name);
-            // A collection that is only read does not have values that webfill has written to another one.
+            // If the crawl only reads this collection, its values are not those that webfill has written to another
+            // one.
             let is_target = input.source.as_ref().is_none_or(|source| source.is_target);
             let standing = match is_target {
                 true => self.note_dataset_value(name, value),
@@ -118,7 +120,7 @@ impl StoredRecord {
         self.given = Some(given);
     }
 
-    /// Takes a value of the input, if it is the user's. Returns whether it corrects one from a page.
+    /// Takes a value of the input, if it is the user's own value. Returns whether the value corrects one from a page.
     fn take_value(
         &mut self,
         name: &str,
@@ -167,10 +169,11 @@ impl StoredRecord {
         self.fields.insert(name.to_owned(), value.clone());
     }
 
-    /// Whether a page's value has replaced that of the input. For records whose earlier input is unknown.
+    /// Whether a page's value has replaced the value of the input. Needed for records whose earlier input was not
+    /// stored.
     fn was_replaced_by_page(&self, name: &str, input: &Record) -> bool {
-        let history = self.history.of(name).iter();
-        let mut others = history.chain(self.candidates.of(name));
+        let history = self.history.of_field(name).iter();
+        let mut others = history.chain(self.candidates.of_field(name));
         let given = input.fields.get(name);
         let is_given = |other: &Value| {
             given.is_some_and(|given| spelling::is_same_spelling(&other["value"], given))
@@ -183,7 +186,7 @@ impl StoredRecord {
         said.is_some_and(is_correction) && !self.sources.contains_key(name)
     }
 
-    /// Which of these fields a page has filled at least this long ago.
+    /// Returns those of the named fields that a page has filled at least `after_ms` ago.
     fn fields_filled_before(
         &self,
         names: &[String],
@@ -194,7 +197,7 @@ impl StoredRecord {
             return Vec::new();
         };
         let latest = iso_time(now_ms.saturating_sub_unsigned(after_ms));
-        // All times have the same format, so that text order is time order.
+        // All times have the same format, so that they can be compared as texts.
         let is_old = |name: &&String| {
             let at = self
                 .sources
@@ -221,9 +224,9 @@ impl StoredRecord {
         }
     }
 
-    /// Notes that the dataset has this value. If webfill wrote it last, the values written earlier are forgotten.
-    /// Otherwise all written values are forgotten: the value is in doubt if webfill has written it earlier, and the
-    /// user's if not.
+    /// Notes that the dataset has this value, and finds out whose it is. If webfill wrote it last, the values written
+    /// earlier are forgotten. Otherwise all written values are forgotten: the value is in doubt if webfill has written
+    /// it earlier, and is the user's if not.
     fn note_dataset_value(&mut self, name: &str, value: &Value) -> DatasetValueStatus {
         if !has_value(value) {
             return DatasetValueStatus::Unknown;
@@ -256,7 +259,7 @@ impl StoredRecord {
     /// written by webfill, and those that were there when the user asked for another value.
     pub(crate) fn replaceable_values(&self, name: &str) -> Vec<Value> {
         let Some(given) = &self.given else {
-            // No input has named the record, so it is a row of a page.
+            // No input has named the record: it was found as a row of a page.
             return self.other_values(name);
         };
         let written = self.written.get(name).and_then(Value::as_array);
@@ -267,7 +270,7 @@ impl StoredRecord {
         }
         let mut values = Vec::new();
         if let Some(said) = given.get(name).filter(|said| said["users"] == true) {
-            let history = self.history.of(name).iter();
+            let history = self.history.of_field(name).iter();
             let mut former = history.map(|one| &one["value"]);
             let known = said
                 .get("value")
@@ -289,7 +292,7 @@ impl StoredRecord {
             let is_asked_again = !is_taken_back && self.missing.contains(name);
             let others = self.replaceable_values(name);
             if is_asked_again && !others.is_empty() {
-                // The field is to be refreshed. Its value stays in the dataset until another one is found.
+                // A field that is to be refreshed keeps its value in the dataset until another value is found.
                 return None;
             }
             Some(FilledField {
@@ -338,15 +341,15 @@ enum DatasetValueStatus {
     InDoubt,
 }
 
-/// The facts about a value of the input: whether it corrects a value from a page, and whether it is the user's.
+/// A value of the user's input: whether it corrects a value from a page, and whether it is the user's own.
 struct InputValueInfo {
-    /// The value has replaced one from a page.
+    /// Whether the value has replaced one from a page.
     corrects: bool,
     is_users: bool,
 }
 
 impl InputValueInfo {
-    /// The form in which a value of the input is kept.
+    /// The JSON in which a value of the input is kept, to recognise the same value in a later input.
     fn stored_form(&self, value: &Value) -> Value {
         let text = value.to_string();
         let mut said = match text.len() > MAX_SAID_BYTES {

@@ -17,7 +17,7 @@ impl StoredRecord {
         page: &PageValues<'_>,
         rules: &FillRules,
     ) -> Vec<FieldChange> {
-        let Ok(evidence) = identity::evidence_of(self, page, rules) else {
+        let Ok(evidence) = identity::evidence_for_page(self, page, rules) else {
             self.fill(page, rules);
             return Vec::new();
         };
@@ -37,7 +37,7 @@ impl StoredRecord {
         let left = std::mem::take(&mut self.missing);
         let is_missing =
             |name: &String| left.contains(name) || (is_asked_again(name) && !is_continued(name));
-        // Reading a page again may show that a list is incomplete.
+        // Reading a page again may show that a list is incomplete, so its field is missing again.
         let withdrawn = left.iter().filter(|name| !missing.contains(name)).cloned();
         let withdrawn: Vec<String> = withdrawn.collect();
         self.missing = missing.into_iter().filter(is_missing).collect();
@@ -53,7 +53,7 @@ impl StoredRecord {
         changes.collect()
     }
 
-    /// Replaces all earlier values that this page gave, both the record's value and candidates. Candidates of other
+    /// Replaces all values that this page gave earlier, the record's value as well as candidates. Candidates of other
     /// pages stay, because only this page was read again.
     fn replace_page_value(
         &mut self,
@@ -62,24 +62,24 @@ impl StoredRecord {
         page: &PageValues<'_>,
         evidence: Option<u32>,
     ) {
-        let others = self.candidates.of(name).to_vec();
+        let others = self.candidates.of_field(name).to_vec();
         let source = self.sources.get(name);
         let is_newer = self.fields.get(name) != Some(value)
-            && source.is_some_and(|source| is_of_page(source, page));
+            && source.is_some_and(|source| is_from_same_or_earlier_fetch(source, page));
         if is_newer {
             self.set_if_new_fetch(name, value, page, evidence);
         }
         let stays = |other: &Value| match other["value"] == *value {
             true => !is_newer,
-            false => !is_of_page(other, page),
+            false => !is_from_same_or_earlier_fetch(other, page),
         };
         let others = others.into_iter().filter(stays);
         self.candidates.set(name, others.collect());
     }
 }
 
-/// Whether a value comes from this fetch of the page or from an earlier one.
-fn is_of_page(source: &Value, page: &PageValues<'_>) -> bool {
+/// Whether a value comes from this fetch of the page or from an earlier fetch of it.
+fn is_from_same_or_earlier_fetch(source: &Value, page: &PageValues<'_>) -> bool {
     let at = iso_time(page.started_at_ms);
     source["url"] == page.url && source["at"].as_str().is_some_and(|of| of <= at.as_str())
 }

@@ -8,9 +8,9 @@ use super::source::{EVIDENCE, PARTS};
 use super::stored::StoredRecord;
 
 impl StoredRecord {
-    /// Takes back the values of one fetch of a page. A field gets the best value of other pages instead, or its
-    /// earlier value, which then is to be refreshed. Without either, the field is missing. Returns whether anything
-    /// changed. Repeating this changes nothing.
+    /// Takes back the values of one fetch of a page. A field gets the best value of other pages instead. If there is
+    /// none, it gets its earlier value, which is to be refreshed, or else is missing. Returns whether anything changed.
+    /// Repeating the call changes nothing.
     pub(crate) fn take_back(
         &mut self,
         (url, started_at): (&str, &str),
@@ -115,7 +115,8 @@ mod tests {
         let (block, real) = (values("Just a moment", ""), values("Ada", "Ockham"));
         let taken = ("http://a.org/1", iso_time(AT_MS));
         let taken = (taken.0, taken.1.as_str());
-        // The order does not matter, nor whether another page had a better value.
+        // The result is the same whether the block page or another page came first, and whether another page had a
+        // better value.
         for first_is_block in [true, false] {
             let mut record = record();
             let pages = [

@@ -34,12 +34,12 @@ pub(crate) struct RowValues<'a> {
     /// The fields to be filled by the pages that the row links to, and the URLs of these pages.
     pub(crate) want: &'a [String],
     pub(crate) links: &'a [String],
-    /// The list that holds the row, by the URL of its first page, if that list marks missing rows as gone.
+    /// The URL of the first page of the list that holds the row; `None` unless that list marks missing rows as gone.
     pub(crate) list: Option<&'a str>,
     pub(crate) started_at_ms: i64,
 }
 
-/// The effect on a row that its list no longer holds.
+/// What it means for a row that a list no longer holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowLoss {
     /// Nothing: the list still holds the row, or it was seen elsewhere meanwhile.
@@ -59,7 +59,7 @@ impl StoredRecord {
                 .as_str()
                 .is_some_and(|known| known > at.as_str())
         };
-        let mut holders = ListHolders::of(self.row.as_ref());
+        let mut holders = ListHolders::from_place(self.row.as_ref());
         let is_new_to_list = holders.note_seen(row.list, &at);
         if let Some(known) = self.row.as_mut().filter(|known| is_older(known)) {
             holders.write(known);
@@ -74,7 +74,7 @@ impl StoredRecord {
                     .all(|part| known[part] == place[part])
         });
         let mut changed = self.row.as_ref() != Some(&place);
-        let former_links = self.row.replace(place).and_then(links_of);
+        let former_links = self.row.replace(place).and_then(take_links_of_place);
         let source = json!({"url": row.url, "mapping": row.mapping, "at": at});
         for (name, value) in row.fields {
             if is_read_again && !has_value(value) {
@@ -90,17 +90,18 @@ impl StoredRecord {
         changed
     }
 
-    /// Handles a list that was read to its end, in a reading that began at this time. If the list held the row and no
-    /// longer does, that is recorded. The row is gone if no other list holds it.
+    /// Handles a list that was read to its end without the row, in a reading that began at this time. If the list held
+    /// the row before, it no longer counts as a holder. If no other list holds the row, the row is gone.
     pub(crate) fn note_row_missing_from_list(&mut self, list: &str, began_ms: i64) -> RowLoss {
         let Some(row) = &mut self.row else {
             return RowLoss::Nothing;
         };
         let began = iso_time(began_ms);
-        let mut holders = ListHolders::of(Some(row));
+        let mut holders = ListHolders::from_place(Some(row));
         let before = holders.lists.len();
         let is_last = before == 1;
-        // A list that does not mark missing rows as gone is not stored as a holder, but may have shown the row since.
+        // A list that does not mark missing rows as gone is not stored as a holder of the row, but the row may have
+        // been seen in it since.
         let seen_there = holders.lists.iter().map(|one| one.at.as_str()).max();
         let was_seen_elsewhere = row["at"].as_str() > seen_there;
         holders
@@ -124,12 +125,12 @@ impl StoredRecord {
 
     /// Since when the row is gone, and from which list; `None` if it is not.
     pub(crate) fn gone_from(&self) -> Option<GoneFrom> {
-        ListHolders::of(self.row.as_ref()).gone
+        ListHolders::from_place(self.row.as_ref()).gone
     }
 
     /// Since when a list holds the row, and when the row was last seen in that list.
     pub(crate) fn list_holder(&self, list: &str) -> Option<ListHolder> {
-        let holders = ListHolders::of(self.row.as_ref());
+        let holders = ListHolders::from_place(self.row.as_ref());
         holders.lists.into_iter().find(|one| one.url == list)
     }
 
@@ -159,7 +160,8 @@ impl StoredRecord {
         is_new
     }
 
-    /// Removes a field's value if it comes from the same fetch of the page. Returns whether it did.
+    /// Removes a field's value because the same fetch of the page, read again, does not give it. Returns whether the
+    /// value was removed.
     fn retract_cell(&mut self, name: &str, source: &Value, now_ms: i64) -> bool {
         if self.sources.get(name) != Some(source) || self.doubts.is_final(name) {
             return false;
@@ -240,7 +242,8 @@ pub(crate) struct GoneFrom {
     pub(crate) list: String,
 }
 
-/// Members of a row's place: the lists that hold the row, and the list and time since which it is gone.
+/// The member of a row's stored place with the lists that hold the row, and the member with the list and time since
+/// which the row is gone.
 const LISTS: &str = "lists";
 const GONE: &str = "gone";
 
@@ -248,7 +251,7 @@ const GONE: &str = "gone";
 const MOST_LISTS: usize = 1_000;
 
 impl ListHolders {
-    fn of(place: Option<&Value>) -> ListHolders {
+    fn from_place(place: Option<&Value>) -> ListHolders {
         let member = |name: &str| place.and_then(|place| place.get(name)).cloned();
         ListHolders {
             lists: member(LISTS)
@@ -258,7 +261,7 @@ impl ListHolders {
         }
     }
 
-    /// Notes that the row was seen, and in which list if that is known. Returns whether this is new.
+    /// Notes that the row was seen, and in which list if that is known. Returns whether anything has changed.
     fn note_seen(&mut self, list: Option<&str>, at: &str) -> bool {
         if let Some(gone) = &self.gone {
             let is_of_other = list.is_some_and(|list| list != gone.list);
@@ -344,7 +347,7 @@ impl<'a> RowValues<'a> {
 /// The member of a row's place that holds the row's links.
 const LINKS: &str = "links";
 
-fn links_of(mut place: Value) -> Option<Vec<Value>> {
+fn take_links_of_place(mut place: Value) -> Option<Vec<Value>> {
     match place[LINKS].take() {
         Value::Array(links) => Some(links),
         _ => None,

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use webfill_values::is_equivalent_value;
 
-/// Whether a value of the input is the kept one, perhaps as its text in a CSV file. The user decides on the spelling,
-/// so another spelling is another value.
+/// Whether a value of the input equals the stored one, also if it is the text of that value in a CSV file. The user
+/// decides on the spelling, so another spelling is another value.
 pub(super) fn is_same_spelling(kept: &Value, given: &Value) -> bool {
     match (kept, given) {
         // The texts "null" and "[]" are texts, not missing values.

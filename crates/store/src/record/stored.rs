@@ -14,11 +14,11 @@ use super::spelling::{has_value, is_same_value};
 use super::{gathered, identity};
 use crate::timestamp::iso_time;
 
-/// A stored record.
+/// A record as it is stored, with all that is known about its values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct StoredRecord {
     pub(crate) fields: Map<String, Value>,
-    /// Field name to `{url, mapping, at}`, for values from pages.
+    /// Field name to `{url, mapping, at}`: the page that gave the value. Values of the user have no source.
     pub(crate) sources: Map<String, Value>,
     pub(crate) candidates: Candidates,
     pub(crate) history: History,
@@ -47,7 +47,8 @@ impl StoredRecord {
         }
     }
 
-    /// The state that decides about fetching: open if the record needs further pages, even if no field is missing.
+    /// Whether further pages are to be fetched for the record. It may need pages, and so count as open, even if no
+    /// field is missing.
     pub(crate) fn state_for_fetching(&self) -> RecordState {
         match self.may_be_contradicted() || self.has_extendable_list() || self.doubts.lists_rows() {
             true => RecordState::Open,
@@ -55,8 +56,7 @@ impl StoredRecord {
         }
     }
 
-    /// Whether the record was completed by a page that similar pages may contradict, so that these similar pages are to
-    /// be fetched as well.
+    /// Whether similar pages are to be fetched as well, because they may contradict the page that completed the record.
     fn may_be_contradicted(&self) -> bool {
         let forks = self.doubts.forks();
         let is_unsure = |source: &Value| {
@@ -75,7 +75,7 @@ impl StoredRecord {
         self.sources.values().any(|source| !source[PARTS].is_null())
     }
 
-    /// The values that are not from pages.
+    /// The user's values: those without a source.
     pub(crate) fn user_values(&self) -> Map<String, Value> {
         let is_given = |(name, value): &(&String, &Value)| {
             has_value(value) && !self.sources.contains_key(*name)
@@ -86,10 +86,10 @@ impl StoredRecord {
             .collect()
     }
 
-    /// The values that other pages, or earlier fetches, gave for a field.
+    /// The values that other pages, or earlier fetches of the same page, gave for a field.
     pub(crate) fn other_values(&self, name: &str) -> Vec<Value> {
-        let values = self.candidates.of(name).iter();
-        let values = values.chain(self.history.of(name));
+        let values = self.candidates.of_field(name).iter();
+        let values = values.chain(self.history.of_field(name));
         let by_pages = values.filter(|value| !value["url"].is_null());
         by_pages.map(|value| value["value"].clone()).collect()
     }
@@ -103,7 +103,7 @@ impl StoredRecord {
         if !self.has_fillable_value(page, &continued) {
             return changed;
         }
-        let evidence = match identity::evidence_of(self, page, rules) {
+        let evidence = match identity::evidence_for_page(self, page, rules) {
             Ok(evidence) => evidence,
             Err(doubt) => return self.doubts.note(page, doubt) || changed,
         };
@@ -143,8 +143,8 @@ impl StoredRecord {
         is_new
     }
 
-    /// Whether the page has a value for a field that pages may fill. A page of a list counts even if it has no
-    /// entries.
+    /// Whether the page has a value for a field that pages may fill. For a page of a list, an empty list is a value,
+    /// too.
     fn has_fillable_value(&self, page: &PageValues<'_>, continued: &[&str]) -> bool {
         let may_fill = |name: &str| {
             self.missing.iter().any(|one| one == name) || self.sources.contains_key(name)
@@ -176,7 +176,8 @@ impl StoredRecord {
         let source = source.clone();
         let rank = rules.order.rank(page.mapping);
         let kept_rank = rules.order.rank(source["mapping"].as_str());
-        // Only a page whose value is new since its last fetch is preferred to the present value.
+        // `is_news` means that the page did not have this value before. Only then, or if its mapping has a higher
+        // priority, it replaces a different present value.
         let is_news = self.candidates.update(name, value, page.source(evidence));
         let is_same = self
             .fields
@@ -193,7 +194,8 @@ impl StoredRecord {
         if !is_same {
             self.candidates.add(name, &former, source.clone());
         }
-        // The page that gave the former value is noted: if it is fetched as well, its value takes precedence.
+        // The URL of the page that gave the former value is noted. If that page is fetched as well, its value is
+        // preferred.
         if rank == kept_rank {
             self.sources[name][INSTEAD_OF] = source["url"].clone();
         }
@@ -258,7 +260,7 @@ impl StoredRecord {
             self.sources.insert(name.to_owned(), page.source(evidence));
             return true;
         }
-        // An equal value, or the value of the page that gave the present one, does not compete.
+        // Values compete only if they differ and come from different pages.
         if is_same_value(&kept, value) || source["url"] == page.url {
             return false;
         }
@@ -287,7 +289,7 @@ impl StoredRecord {
         is_new || are_rivals
     }
 
-    /// Removes the notes on rivals if no field is missing any more.
+    /// Removes the notes on rivals, which are pages with equally likely other values, once no field is missing.
     pub(super) fn clear_rivals_if_complete(&mut self) {
         if self.missing.is_empty() {
             self.doubts.clear_rivals();

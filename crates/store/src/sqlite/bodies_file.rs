@@ -61,7 +61,7 @@ ON CONFLICT (_id) DO UPDATE SET content_hash = excluded.content_hash,
 WHERE (excluded.epoch, excluded.task, excluded.attempts, excluded.at)
     >= (bodies.epoch, bodies.task, bodies.attempts, bodies.at)";
 
-/// The columns that [`read_row`] reads.
+/// The columns of a body, in the order that [`read_row`] expects.
 const COLUMNS: &str =
     "SELECT _id, content_hash, is_rendered, at, epoch, task, attempts, bytes, body
     FROM bodies";
@@ -70,7 +70,7 @@ const COLUMNS: &str =
 const STEP_ROWS: usize = 64;
 const STEP_BYTES: usize = 4 << 20;
 
-/// How many bodies one step drops at most, because others wait in the meantime.
+/// How many bodies one step drops at most. Other calls wait until the step is done.
 const DROPPED_AT_ONCE: usize = 200;
 
 /// The file of bodies, opened when needed.
@@ -80,7 +80,7 @@ pub(super) struct BodiesFile {
 }
 
 impl BodiesFile {
-    /// The file of bodies next to that of the store. It is not opened yet.
+    /// The file for the bodies of a store, next to the store's own file. It is not opened yet.
     pub(super) fn next_to_store(store: &Path) -> BodiesFile {
         let mut path = store.as_os_str().to_owned();
         path.push(".bodies");
@@ -99,7 +99,7 @@ impl BodiesFile {
         self.thread.get_or_try_init(start).await
     }
 
-    /// The thread of the file, if the file exists.
+    /// The thread that owns the connection to the file; `None` if there is no file.
     async fn thread_if_exists(&self) -> Result<Option<&ConnectionThread>, StoreError> {
         match self.thread.initialized() || self.path.exists() {
             true => self.thread().await.map(Some),
@@ -156,7 +156,7 @@ impl BodiesFile {
         thread.call(move |db| db.read(find)).await?
     }
 
-    /// Drops some of the bodies from before this time.
+    /// Drops bodies from before this time, at most [`DROPPED_AT_ONCE`].
     pub(super) async fn drop_old_bodies(
         &self,
         before_ms: i64,
@@ -239,8 +239,7 @@ fn upsert(conn: &Connection, body: &Body) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Drops the oldest bodies until the others fit, but at most `most` at once. If a limit was lowered, the next calls
-/// drop the rest.
+/// Drops the oldest bodies until the others fit into `max_bytes`, at most `most` per call. Further calls drop the rest.
 fn trim(conn: &Connection, max_bytes: u64, most: usize) -> Result<DroppedBodies, Fault> {
     let mut dropped = DroppedBodies::default();
     let mut total = conn.prepare_cached("SELECT size FROM total")?;

@@ -82,7 +82,7 @@ ON CONFLICT (_id) DO UPDATE SET status = excluded.status, fetched_at = excluded.
     expires_at = excluded.expires_at, body = excluded.body
 WHERE excluded.fetched_at >= robots.fetched_at";
 
-/// The statement that updates a site's clock. All right-hand sides see the row as it was before.
+/// The statement that updates a site's clock. In `DO UPDATE SET`, all right-hand sides see the row as it was before.
 const UPSERT_SITE: &str = "
 INSERT INTO sites (_id, last_start, delay_ms, blocked_until, owner, accepted_ms)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -94,7 +94,7 @@ ON CONFLICT (_id) DO UPDATE SET
     owner = iif(excluded.last_start >= last_start, excluded.owner, owner),
     accepted_ms = iif(excluded.last_start >= last_start, excluded.accepted_ms, accepted_ms)";
 
-/// The robots.txt files of origins, except those that are too old.
+/// The robots.txt files of origins, in the requested order; `None` for a missing or expired one.
 pub(super) fn robots_of(
     conn: &Connection,
     origins: &[String],
@@ -122,9 +122,8 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
     }))
 }
 
-/// Stores robots.txt files, and deletes up to two old ones for each. So the table shrinks to useful entries, and no
-/// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after its expiry. Reads
-/// already ignore an entry [`ROBOTS_KEPT_MS`] after its fetch.
+/// Stores robots.txt files. For each, it also deletes up to two that are past their time, so that the table stays small
+/// and no transaction takes long. The index is by expiry, so these are files that expired [`ROBOTS_KEPT_MS`] ago.
 pub(super) fn put_and_expire_robots(
     conn: &Connection,
     entries: &[RobotsEntry],
@@ -148,7 +147,8 @@ pub(super) fn put_and_expire_robots(
     Ok(())
 }
 
-/// A site's clock, unless it has not changed for too long.
+/// A site's clock: when it was last requested and may be requested next. `None` if it has not changed for
+/// [`SITE_KEPT_MS`].
 pub(super) fn site_clock(
     conn: &Connection,
     site: &str,
@@ -169,7 +169,7 @@ pub(super) fn site_clock(
     }))
 }
 
-/// Moves clocks forward.
+/// Updates the clocks of sites. The last start and the block of a clock only move forward.
 pub(super) fn merge_site_clocks(
     conn: &Connection,
     entries: &[SiteClockEntry],
@@ -188,8 +188,8 @@ pub(super) fn merge_site_clocks(
     Ok(())
 }
 
-/// Deletes the clocks of sites that are no longer fetched from ([`SITE_KEPT_MS`]). This scans the
-/// table, so it is done only when the file is opened.
+/// Deletes the clocks of sites that were not requested for [`SITE_KEPT_MS`]. This scans the whole table, so it is done
+/// only when the file is opened.
 pub(super) fn delete_idle_sites(conn: &Connection) -> Result<(), Fault> {
     let sql = "DELETE FROM sites WHERE
         max(last_start, ifnull(blocked_until, ''), ifnull(slot_lapses_at, '')) < ?1";

@@ -23,13 +23,13 @@ SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, out
     worker, attrs, tries, headers, document, body, alternatives, rows, row_counts
 FROM pages";
 
-/// The columns needed to judge an extraction.
+/// The columns of a page from which the health of its mapping is judged.
 const EXTRACTIONS: &str = "
 SELECT position, _id, app_id, crawl_id, url, site, parent, mapping, mapping_version, template, records,
     fields, content_hash, started_at, attempts, alternatives, row_counts
 FROM pages";
 
-/// The columns needed to judge changes of pages.
+/// The columns of a page that are needed to find out whether its content has changed.
 const CHECKS: &str = "
 SELECT position, _id, app_id, crawl_id, url, site, outcome, status_code, mapping, mapping_version, fields,
     content_hash, started_at, epoch, task, attempts, snapshot
@@ -42,12 +42,12 @@ WHERE position > ?1 AND position <= ?2
     AND (NOT ?6 OR snapshot NOT NULL)
 ORDER BY position";
 
-/// The most positions that one step examines, even if the filter accepts few pages. A step must be short, because the
-/// write-ahead log cannot be reset during a read.
+/// How many positions one step examines at most, even if the filter accepts few pages. A step must be short, because
+/// the write-ahead log cannot be reset during a read.
 const STEP_POSITIONS: i64 = 10_000;
 
-/// The store's id, which its cursors contain, the position up to which pages may be dropped, and the
-/// highest position so far.
+/// The store's id, which its cursors contain, the position up to which pages may have been dropped, and the highest
+/// position so far.
 fn id_and_extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
     let sql = "SELECT store, cut, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
         FROM changes";
@@ -57,7 +57,7 @@ fn id_and_extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
 
 pub(super) type FoundPages = Vec<(i64, Map<String, Value>)>;
 
-/// The pages with some of the keys, and how many keys were looked up.
+/// Finds pages by the first of these keys, until a limit is reached. Also returns how many keys were looked up.
 pub(super) fn find_some_pages(
     conn: &Connection,
     ids: &[String],
@@ -120,7 +120,7 @@ fn read_step(
 
 #[async_trait]
 impl Changes for Sqlite {
-    /// Reads up to the position that is the highest when the call begins.
+    /// Reads pages up to the position that was the highest when the call began.
     async fn changes(
         &self,
         after: &Cursor,
@@ -139,14 +139,15 @@ impl Changes for Sqlite {
         };
         let (store, cut_before, last) = self.read(begin).await?;
         let at = |position: i64| Cursor::new(&store, position.unsigned_abs(), 0);
-        // Positions in the file are signed; `check_cursor` has made sure that this one fits.
+        // Positions are signed in the file. `check_cursor` has made sure that the cursor's position fits.
         let mut read_to = after.position.entry as i64;
         while read_to < last {
             let (from, to) = (read_to, last.min(read_to.saturating_add(STEP_POSITIONS)));
             let (filter, reached) = (filter.clone(), at(from));
             let step = move |conn: &Connection| {
                 let step = read_step(conn, from, to, &filter)?;
-                // The cut is read after the pages. If it is not beyond them, none was missing.
+                // The cut is the position up to which pages may have been dropped. It is read after the pages: if it is
+                // not beyond them, no page was missed.
                 let (_, cut, _) = id_and_extent(conn)?;
                 match cut > cut_before.max(from) {
                     true => Err(Fault::Unusable(too_late_message(&reached))),

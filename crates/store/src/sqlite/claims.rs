@@ -17,7 +17,8 @@ INSERT INTO claims (_id, owner, folder, holder, since, beat) VALUES (?1, ?2, ?3,
 ON CONFLICT (_id) DO UPDATE SET owner = excluded.owner, folder = excluded.folder,
     holder = excluded.holder, since = excluded.since, beat = excluded.beat";
 
-/// Stores a claim. If another one is in force, returns that instead. Must be run in a transaction.
+/// Stores a process's claim to run a crawl. If another claim is in force, returns that one instead. Must be run in a
+/// transaction.
 pub(super) fn try_claim(
     conn: &Connection,
     claim: &CrawlClaim,
@@ -39,7 +40,7 @@ pub(super) fn try_claim(
     Ok(None)
 }
 
-/// Renews a claim. Returns false if it no longer belongs to its owner.
+/// Renews a process's claim to run a crawl. Returns false if another process has taken the claim over.
 pub(super) fn renew(conn: &Connection, claim: &CrawlClaim) -> Result<bool, Fault> {
     let renewed = conn
         .prepare_cached("UPDATE claims SET beat = ?3 WHERE _id = ?1 AND owner = ?2")?
@@ -47,14 +48,14 @@ pub(super) fn renew(conn: &Connection, claim: &CrawlClaim) -> Result<bool, Fault
     Ok(renewed > 0)
 }
 
-/// Removes a claim, if it still belongs to its owner.
+/// Removes a process's claim to run a crawl, unless another process has taken it over.
 pub(super) fn release(conn: &Connection, claim: &CrawlClaim) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM claims WHERE _id = ?1 AND owner = ?2")?
         .execute(params![claim.crawl.to_string(), claim.owner])?;
     Ok(())
 }
 
-/// The claim to a crawl.
+/// The claim of the process that runs a crawl.
 pub(super) fn find(conn: &Connection, crawl: &CrawlId) -> Result<Option<CrawlClaim>, Fault> {
     let sql = "SELECT owner, folder, holder, since, beat FROM claims WHERE _id = ?1";
     let row = conn

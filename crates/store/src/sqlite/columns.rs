@@ -12,7 +12,7 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| Fault::InvalidEntry(error.to_string()))
 }
 
-/// Parses the JSON text of a column. It can only be invalid if another program has changed it.
+/// Parses the JSON text of a column. It is invalid only if another program has changed it.
 pub(super) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
     let text = row.get_ref(column)?;
     let text = text.as_str().map_err(rusqlite::Error::from)?;

@@ -19,7 +19,7 @@ use crate::open_mode::OpenMode;
 /// How long a call waits for other writers before it fails with a retryable error.
 pub(super) const BUSY_FOR: Duration = Duration::from_secs(30);
 
-/// How long a checkpoint may block the writers. It waits if a reader is in the middle of the log.
+/// How long a checkpoint may block the writers. It cannot end before readers have left the log.
 const CHECKPOINT_FOR: Duration = Duration::from_millis(200);
 
 /// The length of the log, in pages of 8 KiB, from which on it is reset.
@@ -36,15 +36,15 @@ pub(super) struct Db {
 }
 
 impl Db {
-    /// Connects to the file, but does not change it yet: it may be another program's.
+    /// Connects to the file. Does not change it yet, because it may belong to another program.
     pub(super) fn connect(path: &Path, mode: OpenMode) -> Result<Db, Fault> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
         let mut conn = Connection::open_with_flags(path, flags)?;
-        // More than there are statements, so that each is prepared only once.
+        // The capacity is greater than the number of statements, so that each is prepared only once.
         conn.set_prepared_statement_cache_capacity(128);
-        // Otherwise SQLite would prepare a statement again each time a value is bound, if its plan depends on the
-        // values (with a partial index or a LIMIT).
+        // Without this option, SQLite would prepare some statements again whenever a value is bound: those whose plan
+        // depends on the values, because of a partial index or a LIMIT.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let patience_ms = Arc::new(AtomicU64::new(BUSY_FOR.as_millis() as u64));
         set_busy_handler(&mut conn, Arc::clone(&patience_ms))?;
@@ -58,7 +58,7 @@ impl Db {
 
     /// Sets the options of a connection to webfill's own file.
     pub(super) fn configure(&self) -> Result<(), Fault> {
-        // A row of `pages` has about 3 KiB. A page of the default size, 4 KiB, would hold only one.
+        // A row of `pages` has about 3 KiB, so a database page of the default size, 4 KiB, would hold only one row.
         self.conn.execute_batch("PRAGMA page_size = 8192")?;
         let set_journal = "PRAGMA journal_mode = WAL";
         let journal: String = self.conn.query_row(set_journal, (), |row| row.get(0))?;
@@ -67,8 +67,8 @@ impl Db {
                 "its file system has no shared memory for a write-ahead log: use a local disk",
             )));
         }
-        // Each commit is on disk before its call is answered. So a page is on disk before the dispatcher's file marks
-        // its task as done.
+        // With `FULL`, each commit is on disk before its call is answered. So a crawled page is on disk before the
+        // dispatcher's file marks its task as done.
         self.conn.execute_batch(
             "PRAGMA synchronous = FULL;
              PRAGMA cache_size = -4096;
@@ -93,7 +93,7 @@ impl Db {
         self.transaction(write).map_err(|fault| self.error(fault))
     }
 
-    /// Like [`Db::write`], but returns the bare fault.
+    /// Like [`Db::write`], but returns the [`Fault`] as it is.
     pub(super) fn transaction<R>(
         &mut self,
         write: impl FnOnce(&Connection) -> Result<R, Fault>,
@@ -103,7 +103,7 @@ impl Db {
         let written = write(&transaction)?;
         transaction.commit()?;
         if let Err(error) = self.shorten_log_if_long() {
-            // The transaction is committed nevertheless. If the fault persists, the next call reports it.
+            // The data is committed in any case. If the cause persists, the next call reports it.
             tracing::debug!(store = self.store, %error, "cannot shorten the write-ahead log");
         }
         Ok(written)
@@ -123,7 +123,7 @@ impl Db {
         self.checkpoint_at_pages = log_pages + LONG_LOG_PAGES;
         let (is_busy, _) = self.checkpoint("PASSIVE")?;
         if is_busy {
-            // Another process is running a checkpoint.
+            // The first checkpoint was refused because another process is running one.
             return Ok(());
         }
         self.set_busy_timeout(CHECKPOINT_FOR);

@@ -11,14 +11,14 @@ use tokio::sync::{mpsc, oneshot};
 use super::connection::Db;
 use crate::error::StoreError;
 
-/// How many calls may wait for the thread. Further callers are blocked.
+/// How many calls may wait for the connection's thread. Beyond that, callers are blocked.
 const QUEUED_CALLS: usize = 64;
 
 type Call = Box<dyn FnOnce(&mut Db) + Send>;
 
-/// A handle to the thread.
+/// A handle to the thread that owns the connection to the file.
 pub(super) struct ConnectionThread {
-    /// Taken only when dropped.
+    /// The queue of calls; `None` only while the handle is dropped.
     calls: Option<mpsc::Sender<Call>>,
     thread: Option<JoinHandle<()>>,
     store: String,
@@ -34,7 +34,7 @@ impl ConnectionThread {
         let (opened, is_open) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name(String::from("store"))
-            .spawn(move || serve(open, opened, queue))
+            .spawn(move || open_and_run_calls(open, opened, queue))
             .map_err(|error| ended_error(&store, &error.to_string()))?;
         is_open
             .await
@@ -53,7 +53,7 @@ impl ConnectionThread {
     ) -> Result<R, StoreError> {
         let (answer, answered) = oneshot::channel();
         let boxed: Call = Box::new(move |db| {
-            // If the caller is gone, the answer is not needed.
+            // If the caller does not wait any more, the answer is dropped.
             let _ = answer.send(call(db));
         });
         let calls = self.calls.as_ref().expect("calls are taken on drop only");
@@ -70,7 +70,8 @@ impl Drop for ConnectionThread {
     fn drop(&mut self) {
         self.calls = None;
         if let Some(thread) = self.thread.take() {
-            // An error means that a call has panicked. Its caller has already got an error.
+            // The thread ends with an error only if a call has panicked, and the caller of that call has already got an
+            // error.
             let _ = thread.join();
         }
     }
@@ -83,7 +84,7 @@ fn ended_error(store: &str, reason: &str) -> StoreError {
     }
 }
 
-fn serve(
+fn open_and_run_calls(
     open: impl FnOnce() -> Result<Db, StoreError>,
     opened: oneshot::Sender<Result<(), StoreError>>,
     mut queue: mpsc::Receiver<Call>,
@@ -91,7 +92,7 @@ fn serve(
     let mut db = match open() {
         Ok(db) => db,
         Err(error) => {
-            // If the caller is gone, the file is not needed either.
+            // If the caller does not wait any more, the file is not needed, so errors of `send` are ignored.
             let _ = opened.send(Err(error));
             return;
         }

@@ -82,7 +82,7 @@ pub(super) fn ids_with_versions(
     Ok(found)
 }
 
-/// Stores a judgement. Returns false unless it directly follows the stored one, or is the same one.
+/// Stores the results of a comparison. Returns false unless they directly follow the last stored results, or are those.
 pub(super) fn append_comparison(conn: &Connection, judgement: &Comparison) -> Result<bool, Fault> {
     let to = &judgement.to;
     let stored = load_compared_position(conn)?.revision;
@@ -210,7 +210,7 @@ pub(super) fn count_new_documents(
     Ok(count.unsigned_abs())
 }
 
-/// The SQL condition. It has only the requested parts, so that an index can serve it.
+/// The SQL condition for a filter. It has only the requested parts, so that an index can be used.
 fn condition_sql(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
     let mut conditions = String::from("WHERE number > ?");
     let mut values = vec![Sql::Integer(clamp_to_i64(after))];
@@ -270,7 +270,7 @@ impl ContentChanges for Sqlite {
         self.read(move |conn| ids_with_versions(conn, ids)).await
     }
 
-    /// Stores the judgement in one transaction.
+    /// Stores the results of a comparison in one transaction.
     async fn put_judgement(&self, judgement: Comparison) -> Result<bool, StoreError> {
         self.write(move |conn| append_comparison(conn, &judgement))
             .await

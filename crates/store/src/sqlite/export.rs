@@ -34,7 +34,7 @@ SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, mis
        row
 FROM records";
 
-/// The columns of a record, with the fields of a row's parent.
+/// The columns of a record. For the row of a page, the fields of the record that the page was fetched for are added.
 const RECORDS_AND_PARENTS: &str = "
 SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls, doubts,
        row, (SELECT fields FROM records AS parent WHERE parent._id = records.row ->> '$.parent') AS parent_fields
@@ -48,8 +48,8 @@ ORDER BY rowid";
 
 type Step = Result<Vec<Value>, StoreError>;
 
-/// Sends step after step until the end of the table. An error is the last step. Stops when the
-/// receiver is dropped.
+/// Sends the rows of the table in steps until its end. After an error, which is sent as the last step, or when the
+/// receiver is dropped, it stops.
 fn stream_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
     let sql = match kind {
         ExportKind::Pages => PAGES.to_owned(),
@@ -69,12 +69,12 @@ fn stream_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mp
         }
     };
     if let Err(error) = read() {
-        // If the receiver is gone, the error is not needed.
+        // If the receiver is dropped, nobody needs the error.
         let _ = steps.blocking_send(Err(error));
     }
 }
 
-/// Reads some rows after `after`, and sets `after` to the last of them.
+/// Reads the next rows after the position `after`, and sets `after` to the position of the last one.
 fn read_step(
     conn: &Connection,
     sql: &str,
@@ -106,7 +106,7 @@ impl Export for Sqlite {
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
-        // A channel of one: a step waits here while the next one is read.
+        // The channel holds one step, so one step at most waits while the next is read.
         let (steps, mut read) = mpsc::channel::<Step>(1);
         let (path, filter) = (self.path.clone(), filter.clone());
         tokio::task::spawn_blocking(move || stream_table(&path, kind, &filter, &steps));

@@ -11,9 +11,9 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub(super) enum Fault {
     Sql(rusqlite::Error),
-    /// An entry cannot be stored, or a stored one cannot be read, with the reason.
+    /// An entry cannot be stored or read. The text is the reason.
     InvalidEntry(String),
-    /// The store as a whole cannot be used, with the reason and the remedy.
+    /// The store as a whole cannot be used. The text is the reason and the remedy.
     Unusable(String),
 }
 
@@ -29,7 +29,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// The fault of a temporary database ([`super::scratch`]), whose errors are already for people.
+/// A temporary database ([`super::scratch`]) gives errors whose text is already meant for users.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Fault {
         Fault::Unusable(error.to_string())
@@ -43,7 +43,7 @@ pub(super) fn store_name(path: &Path) -> String {
     format!("{PREFIX}{}", path.display())
 }
 
-/// The error for a call that failed as a whole.
+/// The error of a call that has failed as a whole, by what the caller can do next.
 pub(super) fn store_error(store: &str, fault: Fault) -> StoreError {
     let error = match fault {
         Fault::Sql(error) => error,

@@ -8,8 +8,8 @@ use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
 use crate::row_counts::RowCounts;
 
-/// The pages of a crawl by mapping. Their keys begin with its id and a slash, and `0` is the character after the
-/// slash. Sitemaps are left out, because they are not pages that a mapping should match.
+/// The pages of a crawl by mapping. Their keys begin with the crawl's id and a slash, and `0` is the character after
+/// the slash in ASCII. Sitemaps are left out, because mappings are not meant to match them.
 const PAGES: &str = "SELECT mapping, count(*) FROM pages
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified')
         AND (mapping NOT NULL OR document IS NULL OR document ->> 'type' <> 'sitemap')
@@ -21,14 +21,14 @@ const FILLED: &str = "SELECT mapping, field.key, count(*)
         AND field.type <> 'null'
     GROUP BY mapping, field.key";
 
-/// Fields whose text is ambiguous; see [`crate::Page::alternatives`].
+/// Counts the fields whose text is ambiguous, which have the number 0 in [`crate::Page::alternatives`].
 const UNDECIDED: &str = "SELECT mapping, field.key, count(*)
     FROM pages, json_each(pages.alternatives) AS field
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL
         AND alternatives NOT NULL AND field.value = 0
     GROUP BY mapping, field.key";
 
-/// Counts of rows, grouped because many pages of a list have the same counts.
+/// Reads counts of rows. They are grouped, because many pages of a list have the same counts.
 const ROWS: &str = "SELECT mapping, row_counts, count(*) FROM pages
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL
         AND row_counts NOT NULL
@@ -48,7 +48,7 @@ const RESOLVED: &str = "SELECT field.key, count(*)
 const DOUBTS: &str = "SELECT doubts FROM crawl_records JOIN records ON records._id = record
     WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND doubts <> '{}'";
 
-/// The last crawl of the application that began before this one.
+/// The last crawl of the same application that began before the given crawl.
 const BEFORE: &str = "SELECT crawl_id FROM crawls
     WHERE app_id = ?1 AND crawl_id <> ?2
         AND started_at <= (SELECT started_at FROM crawls WHERE app_id = ?1 AND crawl_id = ?2)

@@ -20,7 +20,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 
-/// The mode of a copy. Other users may have access to its folder, so the file itself is private.
+/// The mode of a copied file. Other users may have access to its folder, so the file itself is private.
 const PRIVATE: u32 = 0o600;
 
 const LOG_HEADER: usize = 32;
@@ -30,10 +30,10 @@ const FRAME_HEADER: usize = 24;
 /// larger by one.
 const LITTLE_ENDIAN: u32 = 0x377f_0682;
 
-/// How many times a pass is tried if the log begins anew during the pass.
+/// How many times a pass is tried again if the log begins anew meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// The header of a log. It differs each time the log begins anew.
+/// The header of a write-ahead log. It is different each time the log begins anew.
 type Header = [u8; LOG_HEADER];
 
 /// A position in a log, directly after a commit.
@@ -44,37 +44,38 @@ struct LogPosition {
     checksum: (u32, u32),
 }
 
-/// The changes that a pass has read.
+/// The changes to the file that one pass has read.
 #[derive(Debug)]
 pub enum FollowedChange {
     Nothing,
     /// The frames that were appended to the log.
     Frames(Vec<u8>),
-    /// The end of the former log, and the new log including its header.
+    /// The log has begun anew: the rest of the former log, and the new log with its header.
     NewLog {
         end: Vec<u8>,
         log: Vec<u8>,
     },
-    /// A copy of the whole file, and the log that follows it.
+    /// The whole file was copied: the copy, and the log to append to it.
     Whole {
         copy: PathBuf,
         log: Vec<u8>,
     },
 }
 
-/// A file and its copy.
+/// A SQLite file and its copy, which follows the file's commits.
 #[derive(Debug)]
 pub struct FollowedFile {
     source: PathBuf,
     copy: PathBuf,
-    /// The position up to which the log is read; `None` if there was no log.
+    /// The position up to which the file's log is read; `None` if there was no log.
     position: Option<LogPosition>,
-    /// The size and time of the file when it was copied without a log. They change only when a new log begins.
+    /// The size and modification time of the file when it was copied without a log. Both change only when a new log
+    /// begins.
     copied: Option<(u64, SystemTime)>,
 }
 
 impl FollowedFile {
-    /// Follows a file from the first pass on, which copies it whole. The copy is in `folder`, under the same name.
+    /// Prepares to follow a file. The first pass copies it whole into `folder`, under the same name.
     pub fn new(source: &Path, folder: &Path) -> FollowedFile {
         let name = source.file_name().unwrap_or(source.as_os_str());
         FollowedFile {
@@ -89,7 +90,7 @@ impl FollowedFile {
         &self.copy
     }
 
-    /// Reads the commits since the last pass.
+    /// Reads the commits since the last pass. A pass is one call of this and of [`FollowedFile::write`].
     pub fn read(&mut self) -> Result<FollowedChange, StoreError> {
         self.try_read().map_err(|fault| self.to_store_error(fault))
     }
@@ -138,7 +139,7 @@ impl FollowedFile {
     }
 
     fn read_frames(&self, from: LogPosition) -> io::Result<Option<(FollowedChange, LogPosition)>> {
-        let (frames, position) = frames_after(&self.log_path(), from)?;
+        let (frames, position) = read_frames_to_last_commit(&self.log_path(), from)?;
         let change = match frames.is_empty() {
             true => FollowedChange::Nothing,
             false => FollowedChange::Frames(frames),
@@ -152,12 +153,13 @@ impl FollowedFile {
         known: LogPosition,
         header: Header,
     ) -> io::Result<Option<(FollowedChange, LogPosition)>> {
-        let (end, _) = frames_after(&self.log_path(), known)?;
-        let Some(begin) = first_position(header) else {
+        let (end, _) = read_frames_to_last_commit(&self.log_path(), known)?;
+        let Some(begin) = position_after_header(header) else {
             return Ok(None);
         };
-        let (frames, position) = frames_after(&self.log_path(), begin)?;
-        // Frames without a commit, even half-written ones, may also have overwritten the end of the former log.
+        let (frames, position) = read_frames_to_last_commit(&self.log_path(), begin)?;
+        // Frames without a commit, even half-written ones, may also have overwritten the end of the former log. So all
+        // frames are counted.
         let frame_bytes = FRAME_HEADER as u64 + u64::from(read_word(&header, 8));
         let is_whole = find_frames_end(&self.log_path(), begin)? + frame_bytes <= known.offset;
         let log = [&header[..], &frames].concat();
@@ -182,13 +184,15 @@ impl FollowedFile {
         let copied = options.open(&unfinished);
         let mut copied = copied.map_err(unusable_file_fault)?;
         io::copy(&mut file, &mut copied).map_err(unusable_file_fault)?;
-        let (log, position) = whole_log(&self.log_path()).map_err(unusable_file_fault)?;
+        let (log, position) =
+            read_log_to_last_commit(&self.log_path()).map_err(unusable_file_fault)?;
         drop(reader);
         drop(file);
         self.position = position;
         self.copied = state.filter(|_| position.is_none());
         if !log.is_empty() {
-            append(&with_ending(&unfinished, "-wal"), &log).map_err(unusable_file_fault)?;
+            append_and_sync(&with_ending(&unfinished, "-wal"), &log)
+                .map_err(unusable_file_fault)?;
         }
         merge_log(&unfinished)?;
         copied.sync_all().map_err(unusable_file_fault)?;
@@ -202,18 +206,20 @@ impl FollowedFile {
         let log = with_ending(&self.copy, "-wal");
         match change {
             FollowedChange::Nothing => return Ok(()),
-            FollowedChange::Frames(frames) => append(&log, &frames).map_err(unusable_file_fault)?,
+            FollowedChange::Frames(frames) => {
+                append_and_sync(&log, &frames).map_err(unusable_file_fault)?
+            }
             FollowedChange::NewLog { end, log: new } => {
-                append(&log, &end).map_err(unusable_file_fault)?;
+                append_and_sync(&log, &end).map_err(unusable_file_fault)?;
                 merge_log(&self.copy)?;
-                append(&log, &new).map_err(unusable_file_fault)?;
+                append_and_sync(&log, &new).map_err(unusable_file_fault)?;
             }
             FollowedChange::Whole { copy, log: new } => {
-                // The former copy's log is removed first, because it would damage the new copy. Without its log, the
-                // former copy is that of an earlier commit.
+                // The log of the former copy is removed first, because it would damage the new copy. Without its log,
+                // the former copy still has the state of an earlier commit.
                 remove_if_exists(&log).map_err(unusable_file_fault)?;
                 fs::rename(&copy, &self.copy).map_err(unusable_file_fault)?;
-                append(&log, &new).map_err(unusable_file_fault)?;
+                append_and_sync(&log, &new).map_err(unusable_file_fault)?;
             }
         }
         let folder = self.copy.parent().unwrap_or(Path::new("."));
@@ -227,7 +233,7 @@ impl FollowedFile {
     }
 }
 
-/// The header of a log; `None` if there is no log, or if it is too short.
+/// The header of a write-ahead log; `None` if there is no log, or if the log is too short.
 fn read_header(log: &Path) -> io::Result<Option<Header>> {
     let mut header = [0; LOG_HEADER];
     match File::open(log).and_then(|mut file| file.read_exact(&mut header)) {
@@ -238,8 +244,8 @@ fn read_header(log: &Path) -> io::Result<Option<Header>> {
     }
 }
 
-/// The position after a log's header; `None` if the header is invalid.
-fn first_position(header: Header) -> Option<LogPosition> {
+/// The position directly after the header of a log; `None` if the checksum of the header is wrong.
+fn position_after_header(header: Header) -> Option<LogPosition> {
     let checksum = checksum(&header, &header[..24], (0, 0));
     let stored = (read_word(&header, 24), read_word(&header, 28));
     (checksum == stored).then_some(LogPosition {
@@ -249,17 +255,17 @@ fn first_position(header: Header) -> Option<LogPosition> {
     })
 }
 
-/// The log up to its last commit, and the position there.
-fn whole_log(log: &Path) -> io::Result<(Vec<u8>, Option<LogPosition>)> {
-    let Some(begin) = read_header(log)?.and_then(first_position) else {
+/// Reads a log up to its last commit. Returns its bytes and the position after that commit.
+fn read_log_to_last_commit(log: &Path) -> io::Result<(Vec<u8>, Option<LogPosition>)> {
+    let Some(begin) = read_header(log)?.and_then(position_after_header) else {
         return Ok((Vec::new(), None));
     };
-    let (frames, position) = frames_after(log, begin)?;
+    let (frames, position) = read_frames_to_last_commit(log, begin)?;
     Ok(([&begin.header[..], &frames].concat(), Some(position)))
 }
 
-/// The frames after a position, up to the last commit, and the position after them.
-fn frames_after(log: &Path, from: LogPosition) -> io::Result<(Vec<u8>, LogPosition)> {
+/// Reads the frames of a log after a position, up to the last commit. Returns them and the position after that commit.
+fn read_frames_to_last_commit(log: &Path, from: LogPosition) -> io::Result<(Vec<u8>, LogPosition)> {
     let (mut frames, mut committed, mut position) = (Vec::new(), 0, from);
     for_each_frame(log, from, |frame, end| {
         frames.extend_from_slice(frame);
@@ -273,14 +279,15 @@ fn frames_after(log: &Path, from: LogPosition) -> io::Result<(Vec<u8>, LogPositi
     Ok((frames, position))
 }
 
-/// The offset at which the frames after a position end, with or without a commit.
+/// The offset at which the last valid frame after a position ends, whether or not it belongs to a commit.
 fn find_frames_end(log: &Path, from: LogPosition) -> io::Result<u64> {
     let mut until = from.offset;
     for_each_frame(log, from, |_, end| until = end.offset)?;
     Ok(until)
 }
 
-/// Reads the frames after a position, as long as their checksums continue those of the frames before.
+/// Calls `use_frame` for each frame of a log after a position. Stops at the first frame whose checksum does not
+/// continue the one before.
 fn for_each_frame(
     log: &Path,
     from: LogPosition,
@@ -314,7 +321,7 @@ fn read_word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// SQLite's checksum of a log (file format, section 4.2), continued.
+/// Continues SQLite's checksum of a write-ahead log (file format, section 4.2) by more bytes.
 fn checksum(header: &Header, bytes: &[u8], (mut first, mut second): (u32, u32)) -> (u32, u32) {
     let read: fn([u8; 4]) -> u32 = match read_word(header, 0) == LITTLE_ENDIAN {
         true => u32::from_le_bytes,
@@ -329,8 +336,8 @@ fn checksum(header: &Header, bytes: &[u8], (mut first, mut second): (u32, u32)) 
     (first, second)
 }
 
-/// Appends to a log of a copy, and waits until it is on disk.
-fn append(log: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Appends bytes to the log of a copy, and waits until they are on disk.
+fn append_and_sync(log: &Path, bytes: &[u8]) -> io::Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
@@ -383,7 +390,7 @@ mod tests {
         }
     }
 
-    /// All rows of the table as one text, read from another copy, because reading may change the files.
+    /// All rows of the table as one text. They are read from another copy, because reading may change the files.
     fn contents(path: &Path, folder: &Path) -> String {
         let other = folder.join("read.db");
         for ending in ["", "-wal", "-shm"] {
@@ -415,7 +422,7 @@ mod tests {
         let mut followed = FollowedFile::new(&source, &copies);
         let mut seen = [0; 4];
         for round in 0..120 {
-            // Some rounds begin the log anew, with few and with many frames; some remove it.
+            // In some rounds the log begins anew, with few or with many frames. In others it is removed.
             let (limit, rows) = [(1_000, 3), (8, 20), (1_000, 1), (2, 60)][round % 4];
             db.pragma_update(None, "wal_autocheckpoint", limit).unwrap();
             insert_rows(&db, rows);
@@ -454,7 +461,7 @@ mod tests {
         let whole = followed.read().unwrap();
         followed.write(whole).unwrap();
         let before = contents(&source, folder.path());
-        // Pages that do not fit into the cache go to the log.
+        // SQLite writes changed pages that do not fit into its cache to the log, before the transaction is committed.
         db.execute_batch("BEGIN").unwrap();
         insert_rows(&db, 200);
         let nothing = followed.read().unwrap();

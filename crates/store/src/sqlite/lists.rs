@@ -18,17 +18,17 @@ use crate::record::{RowLoss, StoredRecord};
 use crate::store::StoredLists;
 use crate::timestamp::{iso_time, parse_iso_time};
 
-/// How many rows one step of [`mark_gone`] checks.
+/// How many rows one call of [`mark_gone`] checks at most.
 const STEP: u32 = 500;
 
-/// The most redirects in a row between a page of a list and the page that leads there.
+/// How many redirects in a row are followed between a page of a list and the page that links to it.
 const MOST_REDIRECTS: usize = 10;
 
 const COLUMNS: &str =
     "_id, url, parent, final_url, outcome, mapping, records, started_at, rows, list";
 
-/// The data about a page's list, in stored form. It names the first page of the list, which is the first page of the
-/// parent page's list, or this page if the parent has none.
+/// The data about a page's list, with the URL of the list's first page filled in. That is the first page of the parent
+/// page's list, or this page if the parent has no list.
 pub(super) fn load_list_of_page(
     conn: &Connection,
     page: &Page,
@@ -66,7 +66,7 @@ pub(super) fn load_list_of_page(
     }))
 }
 
-/// Notes that rows of a stored page have no key.
+/// Notes, in the stored page, that some of its rows have no key. The list of such a page is incomplete.
 pub(super) fn mark_rows_without_key(conn: &Connection, page: &Page) -> Result<(), Fault> {
     let sql = "UPDATE pages SET list = json_set(list, '$.lacks', json(?2))
         WHERE _id = ?1 AND list ->> '$.lacks' IS NULL AND (epoch, task, attempts) = (?3, ?4, ?5)";
@@ -80,7 +80,7 @@ pub(super) fn mark_rows_without_key(conn: &Connection, page: &Page) -> Result<()
     Ok(())
 }
 
-/// Updates the index for a row that was just seen.
+/// Updates the index of the lists that hold a row, after the row was seen.
 pub(super) fn update_holder_index(
     conn: &Connection,
     key: &str,
@@ -109,7 +109,8 @@ pub(super) fn first_pages_of_lists(
     after: &str,
     limit: u32,
 ) -> Result<Vec<ListedPage>, Fault> {
-    // The keys of a crawl's pages begin with its id and a slash, and `0` is the character after the slash.
+    // The keys of a crawl's pages begin with the crawl's id and a slash, and `0` is the character after the slash in
+    // ASCII.
     let sql = format!(
         "SELECT {COLUMNS} FROM pages
          WHERE _id > ?1 AND _id < ?2 AND list ->> '$.first' = url ORDER BY _id LIMIT ?3"
@@ -162,8 +163,9 @@ fn listed_page_from(row: &Row<'_>) -> Result<ListedPage, Fault> {
     })
 }
 
-/// The range of the keys of a dataset's records. `0` is the character after the slash.
-fn key_range(dataset: &str) -> (String, String) {
+/// The range of the keys of a dataset's records, which begin with its name and a slash. `0` is the character after the
+/// slash in ASCII.
+fn record_key_range(dataset: &str) -> (String, String) {
     (format!("{dataset}/"), format!("{dataset}0"))
 }
 
@@ -180,7 +182,7 @@ pub(super) fn count_listed_rows(
             count(*) FILTER (WHERE gone = 1),
             count(*) FILTER (WHERE gone = 1 AND at = ?4)
         FROM listed_rows WHERE list = ?1 AND record >= ?2 AND record < ?3";
-    let (from, to) = key_range(dataset);
+    let (from, to) = record_key_range(dataset);
     let mut count = conn.prepare_cached(sql)?;
     let counted = count.query_row(params![list, from, to, iso_time(began_ms)], |row| {
         let number = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
@@ -203,7 +205,7 @@ pub(super) fn mark_gone(
     after: &str,
 ) -> Result<MarkedGone, Fault> {
     let began = iso_time(began_ms);
-    let (from, to) = key_range(dataset);
+    let (from, to) = record_key_range(dataset);
     let sql = "SELECT record FROM listed_rows
         WHERE list = ?1 AND record > ?2 AND record < ?3 AND gone = 0 AND at < ?4
         ORDER BY record LIMIT ?5";

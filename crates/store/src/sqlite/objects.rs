@@ -13,7 +13,7 @@ use crate::record::explain_doubts;
 pub(super) const STEP_ROWS: usize = 256;
 pub(super) const STEP_BYTES: usize = 1 << 20;
 
-/// Columns that hold JSON.
+/// The columns whose text is JSON.
 const JSON_COLUMNS: [&str; 17] = [
     "parent_fields",
     "doubts",
@@ -34,8 +34,8 @@ const JSON_COLUMNS: [&str; 17] = [
     "row",
 ];
 
-/// Converts a row to an object, without its first column, which is its position. Adds the length of its texts to
-/// `bytes`.
+/// Converts a row of a table to a JSON object. The first column, which is the row's position, is left out. Adds the
+/// length of the texts to `bytes`.
 pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String, Value>, Fault> {
     let columns = row.as_ref().column_count();
     let mut object = Map::with_capacity(columns);
@@ -51,7 +51,7 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
                 *bytes += blob.len();
                 Value::String(BASE64.encode(blob))
             }
-            // Left out if null, because most records are not rows.
+            // These members are left out if they are null, because most records are not rows of pages.
             _ if name == "row" || name == "parent_fields" => continue,
             _ => Value::Null,
         };

@@ -80,7 +80,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
         ),
     };
     let mut values = save.page.values(&leads);
-    // A single record is checked by its own URLs.
+    // If the page was fetched for a single record, that record's own URLs are checked when it is filled.
     values.is_of_other =
         save.records.len() > 1 && records::is_url_of_any(conn, &save.records, values.url)?;
     let mut saved = Saved::default();
@@ -102,7 +102,8 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
     Ok(saved)
 }
 
-/// Replaces the page that the same delivery has stored, and takes back the values of the replaced one.
+/// Replaces a page that the same delivery has stored and that turned out to be a block page. The values of the replaced
+/// page are taken back.
 pub(super) fn retract(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
     let page = &save.page;
     let sql = "SELECT started_at FROM pages
@@ -204,7 +205,7 @@ fn upsert(
     Ok(())
 }
 
-/// Refuses a page that, with its texts, is too large.
+/// Refuses a page whose fields and other texts are too large to be stored.
 fn check_size<'t>(
     page: &Page,
     texts: impl IntoIterator<Item = Option<&'t str>>,
@@ -237,7 +238,7 @@ fn failed_attempt_json(one: &FailedAttempt) -> Value {
     })
 }
 
-/// Fills a record from a stored page.
+/// Fills a record from a stored page that was fetched for other records.
 pub(super) fn apply_to_record(
     conn: &Connection,
     apply: &ApplyPage,
@@ -265,7 +266,7 @@ pub(super) fn apply_to_record(
     }))
 }
 
-/// The columns of a stored page from which records are filled.
+/// The columns of a stored page that are needed to fill records.
 struct StoredPage {
     url: String,
     mapping: Option<String>,
@@ -300,7 +301,7 @@ fn load(conn: &Connection, page_id: &str) -> Result<Option<StoredPage>, Fault> {
 
 #[async_trait]
 impl Pages for Sqlite {
-    /// Commits are cheap, but a long transaction blocks the other writers.
+    /// Batches are small: commits are cheap, and a long transaction blocks the other writers.
     fn save_pace(&self, _processes: u16) -> SavePace {
         SavePace {
             max_entries: 128,

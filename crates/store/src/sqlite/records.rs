@@ -52,7 +52,7 @@ pub(super) fn put(
     let known = load(conn, &key)?;
     let before = known.as_ref().map(StoredRecord::state);
     let mut stored = known.unwrap_or_default();
-    let membership = membership(conn, crawl, &key)?;
+    let membership = find_membership(conn, crawl, &key)?;
     let earlier = membership.flatten();
     let is_other = |earlier: &u64| input.position.is_some_and(|position| position != *earlier);
     let earlier = earlier.filter(is_other);
@@ -126,17 +126,18 @@ pub(super) fn put_row(
             }
         }
     }
-    // If the crawl is not stored yet, because a dispatcher has just opened it, the row is stored without the crawl.
+    // The crawl may not be stored yet, because a dispatcher has just opened it. Then the row's record is stored without
+    // being added to the crawl.
     if let Some(crawl) = crawl
         && let Some(crawl) = find_crawl(conn, crawl)?
-        && membership(conn, crawl, key)?.is_none()
+        && find_membership(conn, crawl, key)?.is_none()
     {
         add_to_crawl(conn, crawl, key, None, stored.state())?;
     }
     Ok(stored.state_for_fetching())
 }
 
-/// Records that a list no longer holds a row.
+/// Handles a list that was read without this row: the row is noted as missing from the list.
 pub(super) fn note_row_missing_from_list(
     conn: &Connection,
     key: &str,
@@ -256,7 +257,7 @@ pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>,
     }))
 }
 
-/// A record as the columns of its row. Its size has been checked.
+/// A record in the form of the columns of its table row. Its size has been checked.
 pub(super) struct Columns {
     fields: String,
     sources: String,
@@ -328,8 +329,8 @@ fn store_record(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(
     Ok(())
 }
 
-/// Adjusts the counts of every crawl of a record that was resolved, or became open again. A single UPDATE with a
-/// subquery would build a temporary table each time, which costs more than everything else here.
+/// Adjusts the counts of every crawl that has this record, after the record was resolved or became open again. A single
+/// UPDATE with a subquery would build a temporary table each time, which costs more than everything else here.
 fn adjust_crawl_counts(conn: &Connection, key: &str, now: RecordState) -> Result<(), Fault> {
     let change = if now == RecordState::Resolved { 1 } else { -1 };
     let count = "UPDATE crawls SET records_resolved = records_resolved + ?2 WHERE key = ?1";
@@ -343,7 +344,7 @@ fn adjust_crawl_counts(conn: &Connection, key: &str, now: RecordState) -> Result
     Ok(())
 }
 
-/// The number that stands for the crawl in other tables.
+/// The number that stands for a crawl in other tables. A crawl that is not stored is an error.
 fn crawl_key(conn: &Connection, crawl: &str) -> Result<i64, Fault> {
     find_crawl(conn, crawl)?.ok_or_else(|| {
         Fault::InvalidEntry(format!(
@@ -358,8 +359,9 @@ fn find_crawl(conn: &Connection, crawl: &str) -> Result<Option<i64>, Fault> {
     Ok(find.query_row([crawl], |row| row.get(0)).optional()?)
 }
 
-/// Whether a record is in a crawl, and if so, the position where the crawl first read it.
-fn membership(conn: &Connection, crawl: i64, key: &str) -> Result<Option<Option<u64>>, Fault> {
+/// Whether a record is in a crawl. The inner value is the position of the input where the crawl first read the record,
+/// if known.
+fn find_membership(conn: &Connection, crawl: i64, key: &str) -> Result<Option<Option<u64>>, Fault> {
     let find = "SELECT position FROM crawl_records WHERE record = ?1 AND crawl = ?2";
     let position = |row: &Row<'_>| row.get::<_, Option<i64>>(0);
     let found = conn
@@ -388,7 +390,7 @@ fn add_to_crawl(
     Ok(())
 }
 
-/// The values of records that are not from pages.
+/// The values of records that were given by users, not found on pages.
 fn given_values(conn: &Connection, keys: &[String]) -> Result<Vec<Map<String, Value>>, Fault> {
     let values = |key: &String| {
         let record = load(conn, key)?;

@@ -20,9 +20,9 @@ use crate::reread::{Reread, RereadAnswer};
 use crate::row_counts::rows_of;
 use crate::store::Rereading;
 
-/// The statement that updates a page. The page gets a new position, so that readers of changes see its new fields. Its
-/// links are those of the former mapping. To get the links of the new mapping, the page will be fetched in full the
-/// next time.
+/// The statement that updates a page. The page gets a new position, so that readers of changes see its new fields. If
+/// the mapping has changed, the validators are removed: the page is then fetched in full the next time, which gives the
+/// links for the new mapping.
 const UPDATE: &str = "
 UPDATE pages SET outcome = ?5, mapping = ?6, mapping_version = ?7, template = ?8, fields = ?9, alternatives = ?10,
     rows = ?11, row_counts = ?12,
@@ -34,11 +34,11 @@ const FIND: &str = "
 SELECT 1 FROM pages WHERE _id = ?1 AND attempts = ?2 AND started_at = ?3 AND content_hash = ?4";
 
 /// The name of a page that was read again, in error messages.
-pub(super) fn describe(reread: &Reread) -> String {
+pub(super) fn describe_reread(reread: &Reread) -> String {
     format!("page {}", reread.url)
 }
 
-/// Writes the result, unless the page was fetched again meanwhile.
+/// Stores the result of reading a page again, unless the page was fetched again meanwhile.
 pub(super) fn apply_reread(
     conn: &Connection,
     reread: &Reread,
@@ -63,7 +63,7 @@ pub(super) fn apply_reread(
     Ok(answer)
 }
 
-/// The changes that writing the result would make, after all earlier changes of the trial.
+/// The changes that storing the result would make, after all earlier changes of the trial.
 pub(super) fn preview_changes(
     conn: &Connection,
     reread: &Reread,
@@ -93,7 +93,7 @@ pub(super) fn preview_changes(
             filled.push((record, stored));
         }
     }
-    // If one of the page's records has no room for its values, the page fills none of them.
+    // If the values do not fit into one of the page's records, none of the records is filled.
     for (record, stored) in filled {
         trial.keep(record, &stored)?;
     }
@@ -140,7 +140,7 @@ impl Rereading for Sqlite {
         let rules = self.rules();
         let Some(trial) = trial else {
             let write = move |conn: &_, one: &_| apply_reread(conn, one, &rules);
-            return self.write_each(rereads, describe, write).await;
+            return self.write_each(rereads, describe_reread, write).await;
         };
         let count = rereads.len();
         let preview_each = move |db: &mut Db| {

@@ -49,7 +49,7 @@ pub(super) fn reserve(
     Ok(decision)
 }
 
-/// Moves the site's clock if the request was sent, and ends the reservation. Must be run in a transaction.
+/// Ends a reservation. If its request was sent, moves the site's clock forward. Must be run in a transaction.
 pub(super) fn release(conn: &Connection, release: &ReservationRelease) -> Result<(), Fault> {
     // Rounded up, because part of the current millisecond has passed, and the gap to the next request must not be
     // shorter than the delay.
@@ -65,7 +65,7 @@ pub(super) fn release(conn: &Connection, release: &ReservationRelease) -> Result
     Ok(())
 }
 
-/// A site's clock; `None` if the site is unknown.
+/// A site's clock: when it was last requested and may be requested next. `None` if the site is unknown.
 pub(super) fn load(conn: &Connection, site: &str) -> Result<Option<SiteClock>, Fault> {
     let sql = "SELECT last_start, answered_at, blocked_until, slot_holder, slot_granted_at,
         slot_lapses_at FROM sites WHERE _id = ?1";

@@ -14,7 +14,7 @@ use crate::retention::{Cutoff, DropResult};
 use crate::store::Retention;
 use crate::timestamp::iso_time;
 
-/// The most pages that one call checks, because other writers wait meanwhile.
+/// How many pages one call checks at most, because other writers wait meanwhile.
 const MOST_EXAMINED: i64 = 500;
 
 /// Drops some of the entries beyond the limits. Returns the position after which the next call continues; 0 at the
@@ -35,7 +35,8 @@ pub(super) fn drop_old_entries(
 }
 
 /// Drops old pages after a position. Returns the position after which the next call continues; 0 at the end. All pages
-/// are visited: a page that was read again has a late position, although its fetch may be old.
+/// are checked, because positions are not in the order of fetches: a page that was read again has a late position,
+/// although its fetch may be old.
 fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(DropResult, i64), Fault> {
     let before = iso_time(pages_ms);
     let sql = "SELECT count(*), max(position), max(position) FILTER (WHERE started_at < ?3)
@@ -59,14 +60,15 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(DropResul
     Ok((dropped, last.filter(|_| !is_end).unwrap_or(0)))
 }
 
-/// Drops the pages between two positions whose fetch began before a time. The page at position `last` is one of them.
+/// Drops pages after the position `after`, up to and including `last`, if their fetch began before a time.
 fn drop_pages_between(
     conn: &Connection,
     after: i64,
     last: i64,
     before: &str,
 ) -> Result<usize, Fault> {
-    // Before the pages are deleted, the cut is raised, so that readers that have not reached them fail.
+    // The cut, up to which pages may have been dropped, is raised before pages are deleted. So readers that have not
+    // read them yet fail.
     let cut = "UPDATE changes SET cut = max(cut, ?1)";
     conn.prepare_cached(cut)?.execute([last])?;
     let sql = "DELETE FROM pages WHERE position > ?1 AND position <= ?2 AND started_at < ?3";
@@ -75,7 +77,8 @@ fn drop_pages_between(
         .execute(params![after, last, before])?)
 }
 
-/// Drops changes and versions that are as old as dropped pages. Returns the larger of the two numbers of dropped rows.
+/// Drops changes of pages from before a time, and versions of pages last checked before that. Returns the larger of the
+/// two numbers of dropped rows.
 fn drop_changes_and_versions(conn: &Connection, before: &str) -> Result<usize, Fault> {
     let sql = "DELETE FROM page_changes WHERE number IN
         (SELECT number FROM page_changes WHERE at < ?1 ORDER BY at LIMIT ?2)";
@@ -92,7 +95,8 @@ fn drop_changes_and_versions(conn: &Connection, before: &str) -> Result<usize, F
 
 #[async_trait]
 impl Retention for Sqlite {
-    /// Drops old entries in one transaction, and old bodies in a transaction of their own file.
+    /// Drops old entries in one transaction. Old bodies are in another file, and are dropped in a transaction of that
+    /// file.
     async fn drop_old(&self, cutoff: Cutoff) -> Result<DropResult, StoreError> {
         let after = self.retained_to.load(Ordering::Relaxed);
         let drop_some = move |conn: &_| drop_old_entries(conn, cutoff, after);

@@ -8,15 +8,15 @@ use crate::record::{FillRules, RecordState, RowValues};
 use crate::row_page::RowPage;
 use crate::store::RowLead;
 
-/// The results of putting the rows of a page.
+/// The results of storing the rows of a page as records.
 #[derive(Default)]
 pub(super) struct PutRowsResult {
-    /// The links of rows whose records lack a wanted field.
+    /// The records of rows that lack a wanted field, with the links of these rows.
     pub(super) leads: Vec<RowLead>,
     pub(super) without_key: u64,
 }
 
-/// Puts the rows of a page into their records. Rows without a key are left out.
+/// Stores the rows of a page as records. Rows without a key are left out.
 pub(super) fn put_rows(
     conn: &Connection,
     page: &RowPage<'_>,

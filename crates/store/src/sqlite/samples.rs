@@ -57,7 +57,7 @@ pub(super) fn load_with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<S
     Ok(samples)
 }
 
-/// The most samples that one call drops because of their age, and because of their size.
+/// How many samples one call drops at most because of their age, and at most because of their size.
 const DROPPED_AT_ONCE: usize = 500;
 
 /// Drops samples that are too old, then the oldest others until the rest fits. Samples of alerts are dropped last.
@@ -82,7 +82,7 @@ pub(super) fn drop_old_samples(conn: &Connection, cutoff: Cutoff) -> Result<(u64
     Ok((dropped as u64, has_more))
 }
 
-/// The ids of samples to drop so that the others fit into this many bytes.
+/// The ids of samples to drop so that the others fit into this many bytes. Samples of alerts come last.
 fn find_superfluous_ids(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
     let sum = "SELECT coalesce(sum(length(text)), 0) FROM samples";
     let mut bytes: i64 = conn.prepare_cached(sum)?.query_row((), |row| row.get(0))?;
@@ -91,7 +91,7 @@ fn find_superfluous_ids(conn: &Connection, most: u64) -> Result<Vec<String>, Fau
     if bytes <= most {
         return Ok(ids);
     }
-    // NULL (no alert) comes first.
+    // SQLite sorts NULL, which means no alert, before all other values.
     let sql = "SELECT _id, length(text) FROM samples ORDER BY alert, at LIMIT ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([DROPPED_AT_ONCE as i64])?;

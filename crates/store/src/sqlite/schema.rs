@@ -26,8 +26,8 @@ pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
             Ok(db) => return Ok(db),
             Err(error) => error,
         };
-        // SQLite does not wait by itself while another process switches the file to the write-ahead log or recovers
-        // it.
+        // While another process switches the file to the write-ahead log or recovers it, SQLite fails at once instead
+        // of waiting. So the loop waits.
         if !error.is_retry() || Instant::now() > deadline {
             return Err(error);
         }
@@ -35,7 +35,7 @@ pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     }
 }
 
-/// Checks for faults that SQLite would only report as "unable to open".
+/// Refuses paths that SQLite would only report as "unable to open", with a better message.
 fn check_path(path: &Path, mode: OpenMode) -> Result<(), StoreError> {
     let folder = path
         .parent()
@@ -58,7 +58,7 @@ fn check_path(path: &Path, mode: OpenMode) -> Result<(), StoreError> {
 fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     let refused = |fault| store_error(&store_name(path), fault);
     let mut db = Db::connect(path, mode).map_err(refused)?;
-    // The identity is checked first, so that no setting changes another program's file.
+    // The file is identified first, so that no setting changes another program's file.
     let identity = db.read(|conn| identify(&*conn.unchecked_transaction()?))?;
     if let Some(reason) = identity.refusal() {
         return Err(refused(Fault::Unusable(reason)));

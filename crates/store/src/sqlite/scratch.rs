@@ -13,7 +13,7 @@ pub(super) struct Scratch(Mutex<Connection>);
 impl Scratch {
     pub(super) fn new(schema: &str) -> Result<Scratch, StoreError> {
         let open = || -> rusqlite::Result<Connection> {
-            // With an empty name, this is a temporary database of this connection.
+            // An empty name opens a temporary database that only this connection sees.
             let db = Connection::open("")?;
             db.pragma_update(None, "journal_mode", "OFF")?;
             db.execute_batch(schema)?;

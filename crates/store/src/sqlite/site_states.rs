@@ -47,7 +47,7 @@ pub(super) fn remove(conn: &Connection, sites: &[String]) -> Result<(), Fault> {
 const COLUMNS: &str = "SELECT state, reason, since, until, url, status_code, sign, updated_at, _id
     FROM site_states";
 
-/// The state of a site; `None` if it is open.
+/// The state of a site in trouble; `None` if the site is not.
 pub(super) fn get(conn: &Connection, site: &str) -> Result<Option<SiteState>, Fault> {
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut rows = statement.query([site])?;
@@ -60,7 +60,7 @@ pub(super) fn list(
     from: Option<&Place>,
     wanted: usize,
 ) -> Result<ListPage<SiteState>, Fault> {
-    // No site has an empty name.
+    // No site has an empty name, so a list from the beginning reads all rows after "".
     let after = from.map_or("", |place| place.part(0));
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id > ?1 ORDER BY _id"))?;
     read_list_page(statement.query([after])?, wanted, |row| {

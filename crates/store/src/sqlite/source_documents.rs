@@ -14,11 +14,11 @@ use crate::record::StoredRecord;
 use crate::source_document::{SourceDocument, UnwrittenRecord, check_same_document};
 use crate::store::SourceDocuments;
 
-/// The size, in bytes of text, at which a list of unwritten records ends, including the record that exceeds it.
+/// A list of unwritten records ends when their texts have this size, in bytes. The record that exceeds it is included.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Stores the source document of a record, once for each crawl. Values that the store has and the document lacks
-/// become unwritten.
+/// Stores the document that a record was read from, once for each crawl. Values that the store has and the document
+/// lacks are marked to be written back.
 pub(super) fn add_source(
     conn: &Connection,
     crawl: i64,
@@ -50,14 +50,14 @@ pub(super) fn add_source(
     Ok(())
 }
 
-/// Marks a changed record as unwritten, for every crawl that writes it back.
+/// Marks a changed record as unwritten, for every crawl that writes records back to the user's dataset.
 pub(super) fn mark_unwritten(conn: &Connection, key: &str) -> Result<(), Fault> {
     let note = "UPDATE origins SET changes = changes + 1 WHERE record = ?1";
     conn.prepare_cached(note)?.execute([key])?;
     Ok(())
 }
 
-/// Up to `limit` unwritten records of a crawl that come from a collection.
+/// Up to `limit` records that a crawl has read from this collection and that are to be written back.
 pub(super) fn unwritten_records(
     conn: &Connection,
     crawl: &str,
@@ -105,7 +105,7 @@ fn unwritten_record_from(row: &Row<'_>) -> Result<UnwrittenRecord, Fault> {
     })
 }
 
-/// Notes values that are about to be written.
+/// Notes the values that are about to be written back to documents.
 pub(super) fn begin_writing(conn: &Connection, records: &[UnwrittenRecord]) -> Result<(), Fault> {
     records.iter().try_for_each(|record| {
         change_written_values(conn, &record.record, |stored| {

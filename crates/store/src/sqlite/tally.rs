@@ -21,8 +21,8 @@ CREATE TABLE changed (
     PRIMARY KEY (record, field)
 ) WITHOUT ROWID";
 
-/// Counts the changes of records' values, each field of a record once. Uses a temporary file instead of memory, which
-/// is deleted on drop.
+/// Counts the changes of records' values. Each field of a record counts once. The data is in a temporary file, which is
+/// deleted on drop.
 #[derive(Debug)]
 pub struct ValueChangeCounter {
     scratch: Scratch,
@@ -53,7 +53,8 @@ impl ValueChangeCounter {
         })
     }
 
-    /// How many records have values that are new or changed in the end, and how many such values each field has.
+    /// How many records have new or changed values after all changes, and how many new and changed values each field
+    /// has.
     pub fn counts(&self) -> Result<(u64, ValueCounts), StoreError> {
         let of_records = "SELECT count(DISTINCT record) FROM changed WHERE was IS NOT now";
         let of_fields = "SELECT field, sum(was IS NULL), sum(was IS NOT NULL) FROM changed

@@ -7,7 +7,7 @@ use super::scratch::Scratch;
 use crate::error::StoreError;
 use crate::record::StoredRecord;
 
-/// The changes of one trial so far. Uses a temporary file instead of memory, which is deleted on drop.
+/// The records that a trial would have changed so far. They are in a temporary file, which is deleted on drop.
 #[derive(Debug)]
 pub struct Trial(Scratch);
 

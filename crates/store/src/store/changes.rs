@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cursor::Cursor;
 use crate::store::{ExportError, ExportFilter};
 
-/// Followers of a store read every page that is saved.
+/// Reads all pages in the order in which they were saved, for programs that follow a store.
 #[async_trait]
 pub trait Changes: Send + Sync {
     /// Passes the pages that were saved after the cursor `after` to `each`, in the order in which they became visible,

@@ -9,7 +9,7 @@ use crate::error::StoreError;
 #[async_trait]
 pub trait Claims: Send + Sync {
     /// Claims a crawl for a process. If another claim is in force, it is returned, and nothing changes. `watched` is a
-    /// claim that was seen to lapse; it is replaced unless it has been renewed since.
+    /// claim that the caller has watched until it lapsed; it is replaced unless it has been renewed since.
     async fn claim_crawl(
         &self,
         claim: CrawlClaim,

@@ -10,10 +10,10 @@ use crate::change::{
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 
-/// Judges snapshots of pages one after the other, and stores the numbered changes.
+/// Compares snapshots of pages with earlier versions, one after the other, and stores the numbered changes.
 #[async_trait]
 pub trait ContentChanges: Send + Sync {
-    /// The position up to which snapshots are judged.
+    /// The position up to which snapshots have been compared.
     async fn load_compared_position(&self) -> Result<ComparedPosition, StoreError>;
 
     /// The versions that the pages with these keys are compared with, in any order.
@@ -22,8 +22,8 @@ pub trait ContentChanges: Send + Sync {
     /// Which of these page keys have versions to compare with.
     async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError>;
 
-    /// Stores a judgement atomically, and only if it directly follows the stored judgement. Returns whether it is
-    /// stored. A writer that got no answer may repeat the call.
+    /// Stores the results of a comparison atomically, if they directly follow the last stored results. Returns whether
+    /// they are stored. A writer that got no answer may repeat the call.
     async fn put_judgement(&self, judgement: Comparison) -> Result<bool, StoreError>;
 
     /// The changes after a number, in the order of their numbers, at most `limit`. Changes that are not visible yet

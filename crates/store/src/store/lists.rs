@@ -20,7 +20,8 @@ pub trait StoredLists: Send + Sync {
     /// Which of the pages with these [keys](crate::page_id) are stored, in any order.
     async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError>;
 
-    /// Counts the rows of a dataset that a list holds, and those that the reading that began at this time has not seen.
+    /// Counts the rows of a dataset that a list holds, and how many of them were not seen since the last reading of the
+    /// list began.
     async fn listed_rows(
         &self,
         list: &str,
@@ -28,7 +29,7 @@ pub trait StoredLists: Send + Sync {
         began_ms: i64,
     ) -> Result<ListedRows, StoreError>;
 
-    /// Records that a list, in a reading that began at this time, no longer holds rows that were seen there before.
+    /// Marks rows that were in a list before its last reading began at `began_ms`, and that were not seen there since.
     /// Rows that no other list holds are gone. This is one bounded step, in the order of the records' keys, after the
     /// key `after`. The caller must know that the list was read to its end; see [`crate::check_and_mark_missing_rows`].
     async fn mark_gone(

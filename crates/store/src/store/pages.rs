@@ -60,7 +60,7 @@ pub struct ApplyPage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     pub state: RecordState,
-    /// The page's discovered links. They would have inherited the record if the page had been fetched for it.
+    /// The page's discovered links, which would have been followed for this record if the page had been fetched for it.
     pub links: Vec<String>,
 }
 
@@ -78,9 +78,8 @@ pub trait Pages: Send + Sync {
     /// The pace for this backend, if `processes` processes of this machine save pages.
     fn save_pace(&self, processes: u16) -> SavePace;
 
-    /// Sets the rules of mappings for records. Must be called before records are filled. Without rules, the first
-    /// value wins, and no page is known to lead to several pages of one mapping. No mapping names the fields by which
-    /// a record is recognised, and no list continues on further pages.
+    /// Sets the rules of mappings for filling records. Must be called before records are filled. Without rules, the
+    /// first value wins, no record is recognised by its fields, and no list continues on further pages.
     fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>);
 
     /// Stores pages and fills their records. Answers in the given order, once everything is durable. If an entry

@@ -171,7 +171,7 @@ fn a_row_is_gone_once_no_list_holds_it_and_back_when_it_is_seen_later() {
     );
     assert_eq!(record.gone_from().unwrap().list, OTHER);
     assert_eq!(record.row.as_ref().unwrap()["url"], "http://a.org/?page=1");
-    // These pages were saved late.
+    // These pages were fetched before the row was found to be gone, but were saved later.
     put_seen_row(&mut record, Some(OTHER), AT_MS + 9);
     assert!(record.gone_from().is_some());
     let mut held_elsewhere = record.clone();

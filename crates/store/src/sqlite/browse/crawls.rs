@@ -11,7 +11,7 @@ use crate::sqlite::fault::Fault;
 use crate::sqlite::list_pages::read_list_page;
 use crate::timestamp::iso_time;
 
-/// The order of the list. It follows an index that is created for browsing; without the index, SQLite sorts all crawls.
+/// The newest crawls first. An index for this order is created for browsing; without it, SQLite sorts all crawls.
 const NEWEST: &str = "WHERE (started_at, _id) < (?1, ?2) ORDER BY started_at DESC, _id DESC";
 
 const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM pages INDEXED BY pages_by_outcome
@@ -24,7 +24,7 @@ pub(super) fn list(
     wanted: usize,
 ) -> Result<ListPage<Crawl>, Fault> {
     let mut select = conn.prepare_cached(&format!("{} {NEWEST}", crawls::COLUMNS))?;
-    // All times sort before `~`.
+    // `~` sorts after all times, so a list without a place begins with the newest row.
     let (before, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
     read_list_page(select.query([before, id])?, wanted, |row| {
         let crawl = crawls::crawl_from(row)?;

@@ -10,7 +10,7 @@ use crate::open_mode::OpenMode;
 use crate::sqlite::connection::Db;
 use crate::sqlite::fault::{Fault, store_error, store_name};
 
-/// The indexes, each with its name. SQLite adds the position of the row at the end of each.
+/// The indexes, each with its name, table and columns. SQLite adds the position of the row at the end of each.
 pub(super) const INDEXES: [(&str, &str); 5] = [
     ("crawls_by_start", "crawls (started_at, _id)"),
     ("pages_by_outcome", "pages (app_id, crawl_id, outcome)"),
@@ -25,7 +25,7 @@ pub(super) const INDEXES: [(&str, &str); 5] = [
     ),
 ];
 
-/// The number of rows from which on creating an index is logged, because it takes about five seconds.
+/// The size of a table in rows from which on the creation of an index is logged, because it takes about five seconds.
 const MANY_ROWS: i64 = 1_000_000;
 
 /// Whether this index exists, so that statements may use it.
@@ -83,7 +83,7 @@ fn create_index(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The position of the last row, which is about the number of rows.
+/// The position of the last row, which is about the number of rows in the table.
 fn last_row_position(conn: &Connection, table: &str) -> Result<i64, Fault> {
     let sql = format!("SELECT coalesce(max(rowid), 0) FROM {table}");
     Ok(conn.query_row(&sql, (), |row| row.get(0))?)

@@ -10,7 +10,7 @@ use crate::sqlite::columns::parse_time;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::list_pages::read_list_page;
 
-/// The columns of a page that are not long.
+/// The columns of a page in a list. Columns that may be long are left out.
 const COLUMNS: &str = "SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent,
     outcome, status_code, mapping, content_type, bytes, started_at, elapsed_ms, attempts FROM pages";
 
@@ -45,7 +45,7 @@ pub(super) fn list(
         && has_index(conn, "pages_by_mapping")?
         && has_index(conn, "pages_by_outcome")?
     {
-        return list_of_crawl(conn, crawl, filter, before, wanted);
+        return list_crawl_pages(conn, crawl, filter, before, wanted);
     }
     let mut select = conn.prepare_cached(&format!("{COLUMNS} {ALL}"))?;
     read_list_page(select.query([before])?, wanted, |row| {
@@ -53,9 +53,9 @@ pub(super) fn list(
     })
 }
 
-/// Lists pages of a crawl. The pages of each outcome are read in the wanted order. The first rows of all outcomes
-/// together are returned.
-fn list_of_crawl(
+/// Lists pages of a crawl. For each outcome, positions of pages are read in the wanted order; then the first of all of
+/// them are returned.
+fn list_crawl_pages(
     conn: &Connection,
     crawl: &CrawlId,
     filter: &PageFilter,
@@ -63,7 +63,7 @@ fn list_of_crawl(
     wanted: usize,
 ) -> Result<ListPage<PageRow>, Fault> {
     let (app_id, crawl_id) = (&crawl.app_id, &crawl.crawl_id);
-    // One more than wanted, to find out whether the list continues.
+    // One position more than wanted shows that the list continues.
     let most = wanted as i64 + 1;
     let mut positions = Vec::new();
     for outcome in filter.wanted_outcomes() {
@@ -88,10 +88,10 @@ fn list_of_crawl(
     positions.sort_unstable_by(|one, other| other.cmp(one));
     let goes_on = positions.len() > wanted;
     positions.truncate(wanted);
-    rows_at(conn, &positions, goes_on, filter)
+    read_rows_at_positions(conn, &positions, goes_on, filter)
 }
 
-fn rows_at(
+fn read_rows_at_positions(
     conn: &Connection,
     positions: &[i64],
     goes_on: bool,
@@ -101,7 +101,7 @@ fn rows_at(
     let mut select = conn.prepare_cached(&format!("{COLUMNS} WHERE position = ?1"))?;
     for position in positions {
         let mut rows = select.query([position])?;
-        // The page is gone from this position if it was saved again meanwhile.
+        // There is no row if the page was saved again meanwhile, because it then has a new position.
         if let Some(row) = rows.next()? {
             page.rows.extend(place_and_row(row, filter)?.1);
         }
@@ -118,7 +118,7 @@ fn place_at(position: &i64) -> Place {
     Place::newest_first([position.to_string()])
 }
 
-/// The place of a row, and the row if the filter accepts it.
+/// The place in the list of a row, and the page in the row if the filter accepts it.
 fn place_and_row(row: &Row<'_>, filter: &PageFilter) -> Result<(Place, Option<PageRow>), Fault> {
     let page = page_row_from(row)?;
     Ok((

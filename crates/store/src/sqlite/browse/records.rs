@@ -84,14 +84,15 @@ fn parse_if_matching(
         return Ok(None);
     }
     let document = Value::Object(row_object(row, &mut 0)?);
-    if !condition.matches(&document) || !is_of_apps(conn, &key, filter)? {
+    if !condition.matches(&document) || !is_in_crawl_of_apps(conn, &key, filter)? {
         return Ok(None);
     }
-    let crawls = crawls_of(conn, &key)?;
+    let crawls = crawls_with_record(conn, &key)?;
     Ok(Some((id, WholeRecord { document, crawls })))
 }
 
-/// Reads a page along the index that holds the wanted records, or along their keys.
+/// Reads a page of a list of records, along the index that holds the wanted records if there is one, and otherwise
+/// along their keys.
 fn read_along_index<T>(
     conn: &Connection,
     columns: &str,
@@ -112,7 +113,7 @@ fn read_along_index<T>(
         (Some(dataset), Some(RecordState::Resolved))
             if filter.id_prefix.is_none() && !begun_by_key && has_index(conn, BY_STATE)? =>
         {
-            // All times sort before `~`.
+            // `~` sorts after all times, so a list without a place begins with the newest row.
             let (at, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
             let mut resolved = conn.prepare_cached(&select(RESOLVED))?;
             let rows = resolved.query(params![dataset, at, id])?;
@@ -129,7 +130,7 @@ fn read_along_index<T>(
 
 const BY_STATE: &str = "records_by_state";
 
-/// The place of a row, and the row if the filter accepts it.
+/// The place in the list of a row, and the record in the row if the filter accepts it.
 fn place_and_row(
     conn: &Connection,
     row: &Row<'_>,
@@ -150,7 +151,7 @@ fn place_and_row(
         },
     };
     let place = place_of(order, &record.key, resolved_at, || Ok(record.id.clone()))?;
-    let is_taken = filter.matches(&record) && is_of_apps(conn, &record.key, filter)?;
+    let is_taken = filter.matches(&record) && is_in_crawl_of_apps(conn, &record.key, filter)?;
     Ok((place, is_taken.then_some(record)))
 }
 
@@ -166,16 +167,16 @@ fn place_of(
     })
 }
 
-fn is_of_apps(conn: &Connection, key: &str, filter: &RecordFilter) -> Result<bool, Fault> {
+fn is_in_crawl_of_apps(conn: &Connection, key: &str, filter: &RecordFilter) -> Result<bool, Fault> {
     if filter.apps.is_none() {
         return Ok(true);
     }
-    let crawls = crawls_of(conn, key)?;
+    let crawls = crawls_with_record(conn, key)?;
     let mut apps = crawls.iter().map(|crawl| &crawl.app_id);
     Ok(apps.any(|app| includes_app(filter.apps.as_ref(), app)))
 }
 
-fn crawls_of(conn: &Connection, key: &str) -> Result<Vec<CrawlId>, Fault> {
+fn crawls_with_record(conn: &Connection, key: &str) -> Result<Vec<CrawlId>, Fault> {
     let mut select = conn.prepare_cached(CRAWLS)?;
     let crawls = select.query_map(params![key, MAX_CRAWLS_OF_RECORD as i64], |row| {
         Ok(CrawlId::new(
@@ -195,11 +196,11 @@ pub(super) fn whole_record(conn: &Connection, key: &str) -> Result<Option<WholeR
     };
     Ok(Some(WholeRecord {
         document: Value::Object(row_object(row, &mut 0)?),
-        crawls: crawls_of(conn, key)?,
+        crawls: crawls_with_record(conn, key)?,
     }))
 }
 
-/// Lists datasets by jumping from one to the next in the index of keys.
+/// Lists datasets. Jumps from one to the next in the index of record keys, so that records are not read.
 pub(super) fn datasets(
     conn: &Connection,
     count_to: u64,
@@ -209,7 +210,7 @@ pub(super) fn datasets(
     let mut page = UnfinishedPage::begin(wanted);
     let mut after = from.map(|place| place.part(0).to_owned());
     loop {
-        // `0` is the character after `/`.
+        // `0` is the character after `/` in ASCII, so all keys of the dataset `name` sort before `{name}0`.
         let first = after
             .as_ref()
             .map_or_else(String::new, |name| format!("{name}0"));

@@ -15,7 +15,7 @@ use crate::open_mode::OpenMode;
 use crate::record::RecordState;
 use crate::sqlite::schema;
 
-/// The statements that were run.
+/// The SQL statements that the test has run.
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 fn record_statement(event: TraceEvent<'_>) {
@@ -25,7 +25,7 @@ fn record_statement(event: TraceEvent<'_>) {
     }
 }
 
-/// A connection to an empty file.
+/// A connection to an empty file, with the indexes for browsing if `is_prepared`.
 fn open_empty_file(is_prepared: bool) -> (tempfile::TempDir, Connection) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("webfill.db");
@@ -86,7 +86,7 @@ fn run_all_lists(conn: &Connection, from: Option<&Place>) {
     site_states::list(conn, from, 50).unwrap();
 }
 
-/// The steps of query plans that visit more rows than are returned.
+/// The steps of query plans that visit more rows than they return.
 fn inefficient_steps(conn: &Connection) -> Vec<String> {
     let run = std::mem::take(&mut *RUN.lock().unwrap_or_else(PoisonError::into_inner));
     assert!(run.len() > 8, "{run:?}");
@@ -121,7 +121,6 @@ fn every_list_follows_an_index() {
         }
         if is_prepared {
             crawls::list(&conn, &CrawlFilter::default(), None, 50).unwrap();
-            // The counts of a crawl are requested after the list of crawls.
             crawls::crawl_counts(&conn, &crawl(), 100).unwrap();
         }
         records::whole_record(&conn, "people/1").unwrap();

@@ -5,13 +5,13 @@ use super::*;
 
 const WRITE: &str = "UPDATE_COMMITTED";
 
-/// The format of one of a store's files.
+/// The format of one of a store's SQLite files.
 struct Format {
     tables: &'static str,
     version: i32,
     application_id: i32,
     open: fn(&Path) -> Result<Db, StoreError>,
-    /// The name of the file with the frozen tables.
+    /// The name of the file in the test data that holds the tables of this format.
     name: &'static str,
     raised_in: &'static str,
 }
@@ -75,7 +75,7 @@ fn the_tables_belong_to_their_format() {
     }
 }
 
-/// Checks the present format. Once there is an earlier format, its files are checked as well.
+/// Checks files of the present format, and of the format before, if there is one.
 #[test]
 fn files_with_the_frozen_tables_are_opened() {
     for format in &FORMATS {
