@@ -48,7 +48,7 @@ pub fn run_isolated_if_possible(name: &str, test: impl FnOnce()) {
     }
 }
 
-/// Whether this process runs inside such namespaces.
+/// Whether this process runs inside the namespaces that [`run_isolated`] creates.
 pub fn is_isolated() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
@@ -59,7 +59,7 @@ fn isolated_command(unshare: &[&str], name: &str) -> Command {
     let mut inner = Command::new("unshare");
     inner.args(unshare).arg(this_binary);
     inner.args(["--exact", name, "--nocapture", "--include-ignored"]);
-    // The shared database server cannot be reached from inside.
+    // From inside the namespaces, the shared database server cannot be reached.
     inner.env_remove(webfill_test_mongod::SHARED_SERVER);
     inner.env(INSIDE, "1");
     inner
@@ -95,7 +95,7 @@ pub fn add_address(address: &str) {
     );
 }
 
-/// Removes an address, so that there is no route to it any more.
+/// Removes an address from the isolated loopback. After that, connections to it fail, because there is no route.
 pub fn remove_address(address: &str) {
     run(
         "ip",
@@ -103,9 +103,9 @@ pub fn remove_address(address: &str) {
     );
 }
 
-/// A second network that stands for another machine. A cable connects it to the isolated network.
+/// A second network that stands for another machine. A virtual cable connects it to the isolated network.
 pub struct Network {
-    /// A process that keeps the network in existence.
+    /// A process that runs inside the network. The network exists until this process ends.
     holder: Child,
 }
 

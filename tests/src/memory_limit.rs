@@ -12,12 +12,13 @@ pub struct MemoryLimit {
     files: Files,
 }
 
-/// The paths of the files that are used, for one version of control groups (Linux, `cgroup-v1/memory` and `cgroup-v2`).
+/// The paths of the files of a control group. They differ between the versions of control groups (Linux,
+/// `cgroup-v1/memory` and `cgroup-v2`).
 #[derive(Clone, Copy)]
 struct Files {
     root: &'static str,
     limit: &'static str,
-    /// The file that contains a line `oom_kill N`.
+    /// The file with the line `oom_kill N`, where N is the number of processes that were killed.
     events: &'static str,
 }
 

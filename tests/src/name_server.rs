@@ -19,7 +19,7 @@ const TYPE_AAAA: u16 = 28;
 /// The reply to a question.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// The addresses of the family that was asked for.
+    /// The addresses of the family (IPv4 or IPv6) that the question asks for. Other addresses in the list are left out.
     Addresses(Vec<IpAddr>),
     /// Like `Addresses`, but after this delay.
     Late(Duration, Vec<IpAddr>),
@@ -33,7 +33,7 @@ pub struct NameServer {
     counts: Arc<Counts>,
 }
 
-/// The id of a question. It stays the same when a client repeats the question.
+/// The id in a DNS question. It stays the same when a client repeats the question.
 type Question = [u8; 2];
 
 #[derive(Default)]
@@ -140,10 +140,11 @@ fn send_reply(
     });
 }
 
-/// The bytes of the answer to a question about one name (RFC 1035, 4.1).
+/// The bytes of the DNS answer to a question about one name (RFC 1035, 4.1).
 fn build_answer(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> {
     let count = u8::try_from(found.len()).expect("few addresses");
-    // The id; the flags of a response, with recursion desired and available; the code; and the counts.
+    // First the id of the question; then the flags of a response, with recursion desired and available; the code; and
+    // the numbers of questions and answers.
     let mut answer = question[..2].to_vec();
     answer.extend([0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]);
     answer.extend(&question[HEADER_BYTES..]);
@@ -152,8 +153,8 @@ fn build_answer(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec
             IpAddr::V4(address) => address.octets().to_vec(),
             IpAddr::V6(address) => address.octets().to_vec(),
         };
-        // The name, as a pointer to the name in the question; the type; the class IN; and a lifetime of 0, which
-        // prevents caching.
+        // The name is a pointer to the name in the question. The type, the class IN, and a lifetime of 0 follow; this
+        // lifetime prevents caching.
         answer.extend([0xc0, HEADER_BYTES as u8]);
         answer.extend(wanted.to_be_bytes());
         answer.extend([0, 1, 0, 0, 0, 0, 0, octets.len() as u8]);

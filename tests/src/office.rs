@@ -77,7 +77,8 @@ pub fn bomb_of_blanks(bytes: usize) -> Vec<u8> {
     )
 }
 
-/// A compressed PDF stream of this many digits. A reader that lacks the memory for them leaves them out.
+/// A compressed PDF stream that decodes to this many digits. A PDF reader with too little memory for them skips the
+/// stream.
 pub fn bomb_of_digits(bytes: usize) -> Vec<u8> {
     let digits = vec![b'2'; 1 << 20];
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());

@@ -69,8 +69,8 @@ pub fn find_marked(mark: &str) -> Vec<Process> {
     found
 }
 
-/// Kills all processes with the mark, and waits until they have ended. Each attempt may miss new processes, so it is
-/// repeated until none is left.
+/// Kills all processes with the mark, and waits until they have ended. A marked process may start another one at any
+/// time, so this is repeated until none is left.
 pub fn kill_marked(mark: &str) {
     for _ in 0..1_000 {
         let found = find_marked(mark);

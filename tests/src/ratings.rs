@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::site::{Page, Reply, Request, Site, Web, document, page, redirect, status};
 
-/// A row in the form in which the site shows it.
+/// A rating, which the site shows as a row of a table. The item and the stars may be missing.
 #[derive(Debug, Clone, PartialEq)]
 struct Rating {
     item: Option<String>,
@@ -20,10 +20,10 @@ struct Rating {
 #[derive(Debug, Clone, Copy)]
 pub struct Ratings {
     pub users: usize,
-    /// The number of the site.
+    /// The number of the site, which is part of its host name.
     pub number: usize,
     pub most_pages: usize,
-    /// The number of rows on a page.
+    /// The number of rows on a full page.
     pub size: usize,
 }
 
@@ -59,7 +59,7 @@ impl Ratings {
         1 + (user + self.number) * 7 % self.most_pages
     }
 
-    /// The number of a user's ratings. The site shows this number.
+    /// The number of a user's ratings, which the first paragraph of each page also shows.
     pub fn rating_count(self, user: usize) -> usize {
         match (self.page_count(user), user % 11) {
             (1, 5..) => 0,
@@ -76,7 +76,7 @@ impl Ratings {
         (0..self.rating_count(user)).map(rating).collect()
     }
 
-    /// Page `number` of a user's list.
+    /// Page `number` of a user's list of ratings.
     pub fn page(self, user: usize, number: usize) -> Page {
         let all = self.ratings(user);
         let mut html = format!(
@@ -118,8 +118,8 @@ impl Ratings {
         site
     }
 
-    /// Serves a site that refuses from time to time. Of each `of` requests from an address, the last `refused` ones are
-    /// refused. A refusal is in turn a 403, a redirect to another host, or one line of JavaScript.
+    /// Serves the site, but refuses some requests. Of every `of` requests from an address, the last `refused` ones get
+    /// a 403, a redirect to another host, or one line of JavaScript, in turn.
     pub fn serve_refusing(self, web: &Web, of: usize, refused: usize) -> Refusals {
         let site = self.serve(web);
         web.site("login.example")
@@ -141,7 +141,8 @@ impl Ratings {
         refusals
     }
 
-    /// The records that the store must contain, by id. Each has the stars and the position of its row.
+    /// The records that must be in the store at the end, by their ids. Each has the stars of a rating and the position
+    /// of its row.
     pub fn expected_records(self) -> BTreeMap<String, Value> {
         let mut truth = BTreeMap::new();
         for user in 0..self.users {
@@ -163,7 +164,7 @@ impl Ratings {
         (0..self.users).map(|user| self.page_count(user)).sum()
     }
 
-    /// The users and their numbers of ratings, as seeds. Their names are only on the site.
+    /// The seeds: one for each user, with the number of their ratings. The users' names are only on the site.
     pub fn seeds(self) -> Vec<Value> {
         let seed = |user: usize| {
             let fields = json!({"name": null, "city": format!("City {}", user % 3), "count": self.rating_count(user)});
@@ -218,7 +219,7 @@ fn script_page() -> Page {
     )
 }
 
-/// Counts of requests: how many came from each address, and how many were refused in total.
+/// Counts the requests: how many came from each address, and how many were refused in total.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals {
     asked: Arc<Mutex<HashMap<IpAddr, usize>>>,

@@ -48,7 +48,7 @@ enum Kind {
     Fields,
 }
 
-/// A page of the websites, and the crawler's knowledge of it.
+/// A page of the websites, and the crawler's expected knowledge of it.
 #[derive(Debug, Clone)]
 struct Entry {
     number: usize,
@@ -71,7 +71,7 @@ pub struct Regulator {
     night: u32,
     versions: u32,
     entries: BTreeMap<String, Entry>,
-    /// For each listing, the number of its links when the crawler has last seen it.
+    /// For each listing page, the number of its links at the crawler's last visit.
     listed: BTreeMap<&'static str, usize>,
     blocks: Arc<AtomicBool>,
 }
@@ -105,7 +105,8 @@ impl Regulator {
         hosts.map(|host| format!("http://{host}/list")).into()
     }
 
-    /// Starts the next night: pages change, appear and disappear. Returns the changes that a watch must report.
+    /// Starts the next night: pages change, appear and disappear. Returns the changes that a watch (a crawl that
+    /// reports changes) must report.
     pub fn start_next_night(&mut self) -> Changes {
         self.night += 1;
         let night = self.night;
@@ -166,7 +167,7 @@ impl Regulator {
                     self.versions += 1;
                     entry.version = self.versions;
                 }
-                // If a page is missing for one night, nothing is reported. If it is missing for three nights, it is
+                // A page that is missing for one night is not reported. A page that is missing for three nights is
                 // reported as gone on the second night, and later as back.
                 2 if number % 3 != 2 => entry.is_there = false,
                 3 if number.is_multiple_of(4) => entry.is_there = true,
@@ -224,7 +225,7 @@ impl Regulator {
         });
     }
 
-    /// The changes that a check of all pages finds, according to the rules in `docs/explanation/changes.md`.
+    /// The changes that the crawler must find when it checks all pages, by the rules in `docs/explanation/changes.md`.
     fn check_pages(&mut self) -> Changes {
         let (night, mut reported) = (self.night, Changes::new());
         let is_blocked = |host| host == BULLETIN && night == BLOCKED_NIGHT;
@@ -236,7 +237,7 @@ impl Regulator {
                 reported.insert((kind.to_owned(), url.clone()));
             }
         }
-        // The listing of the register is left out, because it has no field that the mapping reads.
+        // The listing of `register.example` is not checked, because it has no field that the mapping reads.
         for host in [REGULATOR, BULLETIN] {
             let links = self.links(host).count();
             if is_blocked(host) {
@@ -319,8 +320,8 @@ pub struct Notifications {
 }
 
 impl Notifications {
-    /// Reads the notifications in these lines. Returns the changes in those that were not read before. Panics if a line
-    /// is not a notification.
+    /// Reads the notifications in these lines. Returns the changes of those notifications that were not read before.
+    /// Panics if a line is not a notification.
     pub fn take_changes(&mut self, text: &str) -> Vec<Change> {
         let mut reported = Vec::new();
         for line in text.lines() {

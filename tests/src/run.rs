@@ -19,7 +19,7 @@ use crate::summary::Summary;
 /// The default time limit of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
 
-/// The time within which processes must end after their parent has ended.
+/// The time within which all other processes of a run must end after the first one has ended.
 const AFTERLIFE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(25);
@@ -147,7 +147,8 @@ impl Run {
         self.wrapped_in(wrapper)
     }
 
-    /// Makes a program start the run. The program must execute the command in its further arguments.
+    /// Makes another program start the run. This program (`command`) must execute the command that follows its own
+    /// arguments.
     fn wrapped_in(mut self, mut command: Command) -> Run {
         command.arg(self.command.get_program());
         command.env_clear();
@@ -172,7 +173,7 @@ impl Run {
         self
     }
 
-    /// Sets the source of standard input, for a test that writes during the run.
+    /// Sets the source of standard input, such as a pipe, for a test that writes to it during the run.
     pub fn stdin(mut self, stdin: impl Into<Stdio>) -> Run {
         self.stdin = Some(stdin.into());
         self
@@ -314,7 +315,7 @@ impl Running {
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(&Running) -> bool) {
         while !condition(self) {
             if let Ok(Some(status)) = self.child.try_wait() {
-                // The condition may have become true after the last check and before the end.
+                // The condition may have become true between the last check and the end of the run.
                 assert!(
                     condition(self),
                     "ended with {status} before {what}:\n{}",

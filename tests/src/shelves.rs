@@ -14,7 +14,7 @@ pub const SHELVES: usize = 4;
 const SIZE: usize = 5;
 const COPIES: usize = SHELVES * SIZE;
 
-/// The number of the book of a copy. Each book has two copies, possibly on different shelves.
+/// The number of the book of which this is a copy. Each book has two copies, possibly on different shelves.
 fn book(copy: usize) -> usize {
     copy / 2
 }
@@ -23,7 +23,7 @@ fn has_link(copy: usize) -> bool {
     copy % 7 != 5
 }
 
-/// Whether the shelf alone shows all wanted values of a copy.
+/// Whether the page of the shelf alone shows all wanted values of a copy, so that the page of its book is not needed.
 fn is_complete(copy: usize) -> bool {
     book(copy) % 5 == 1
 }
@@ -115,7 +115,7 @@ pub fn mappings() -> [(&'static str, Value); 2] {
     [("profile", shelves), ("books", books)]
 }
 
-/// The values that the records of all copies must have at the end.
+/// For each copy, the values that its record must have at the end.
 pub fn expected_values() -> BTreeMap<String, Value> {
     let of_copy = |copy: usize| {
         let number = book(copy);
@@ -152,7 +152,7 @@ pub fn copy_count() -> usize {
     COPIES
 }
 
-/// The book pages that are needed to complete the records of copies.
+/// The book pages that are needed to complete the records of copies, as `host/path`.
 pub fn needed_pages() -> BTreeSet<String> {
     let needs = |copy: &usize| has_link(*copy) && !is_complete(*copy);
     let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
@@ -168,7 +168,7 @@ pub fn linked_pages() -> BTreeSet<String> {
         .collect()
 }
 
-/// Those needed pages that lack some wanted values, so that another crawl needs them again.
+/// The needed book pages that lack some wanted values. The next crawl requests them again.
 pub fn pages_needed_again() -> BTreeSet<String> {
     let path = |book: usize| format!("{HOST}/books/{book}");
     BTreeSet::from([path(LOST), path(POOR)])

@@ -11,7 +11,7 @@ const USER_AND_PASSWORD: u8 = 2;
 const IPV4: u8 = 1;
 const DOMAIN: u8 = 3;
 
-/// A proxy that runs until the test ends.
+/// A SOCKS proxy that runs until the test ends.
 pub struct SocksProxy {
     address: SocketAddr,
     noted: Arc<Mutex<ProxyLog>>,

@@ -92,7 +92,8 @@ impl Stored {
             .unwrap_or_else(|| panic!("no record `{id}`"))
     }
 
-    /// The outcomes of the stored pages by their URLs. They depend neither on time nor on chance.
+    /// The outcomes of the stored pages by their URLs. Two crawls of the same web must have equal outcomes, because
+    /// these depend neither on time nor on chance.
     pub fn outcomes(&self) -> BTreeMap<String, String> {
         self.pages()
             .into_iter()

@@ -1,6 +1,5 @@
-//! Processes that are started, stopped and replaced by command lines, as `deploy/roll` does it on machines with a
-//! service manager. A shell script takes the place of the service manager. All processes are ended when the value is
-//! dropped.
+//! Units: processes that command lines start, stop and replace, as the script `deploy/roll` does with the services of a
+//! machine. A shell script takes the place of the service manager. All processes are ended when the value is dropped.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -34,7 +33,8 @@ impl Units {
         self.folder.join("unit")
     }
 
-    /// Adds a unit. It does the same as `run`, but uses `program` in place of [`binary`].
+    /// Adds a unit, which is the process of one service. It runs the command line of `run`, but with `program` in place
+    /// of [`binary`].
     pub fn add(&self, name: &str, run: &Run, program: &Path) {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).expect("our own folder");
@@ -104,7 +104,7 @@ impl Units {
         text.trim().parse().ok()
     }
 
-    /// The path of the program that the process of a unit runs now.
+    /// The path of the executable that the process of a unit runs now.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.pid(name)?)).ok()
     }

@@ -62,8 +62,8 @@ impl Workplace {
         self.write(name, lines.join("\n") + "\n")
     }
 
-    /// Prepares `webfill crawl` on a test web, with the crawl id `test`. It is polite, but its delay is only 0.2
-    /// seconds.
+    /// Prepares `webfill crawl` on a test web, with the crawl id `test` and a delay of only 0.2 seconds between
+    /// requests.
     pub fn crawl(&self, web: &Web) -> Run {
         self.crawl_without_delay(web).args(["--delay", "0.2"])
     }
@@ -75,9 +75,8 @@ impl Workplace {
             .args(web.resolve_args())
     }
 
-    /// Prepares `webfill crawl` without a test web. It may fetch only from public addresses. No site backs off and
-    /// nothing is retried, so each failure is final, as long as the test sets no backoffs or retries. A crawl that
-    /// fetches nothing exits with 0, as long as the test sets nothing else.
+    /// Prepares `webfill crawl` without a test web, so it may fetch only from public addresses. By default, no site
+    /// backs off and nothing is retried, so each failure is final. A crawl that fetches nothing exits with 0.
     pub fn plain_crawl(&self) -> Run {
         let store = format!("sqlite:{}", self.path("store.db").display());
         Run::new(["crawl", "--store", &store, "--crawl", "test"])
@@ -102,7 +101,8 @@ impl Workplace {
             .env("WEBFILL_RETRIES_HTTP_504", "")
     }
 
-    /// Writes a settings file with which requests to silent or slow servers fail soon. Returns its path.
+    /// Writes a settings file with short timeouts, so that requests to silent or slow servers fail soon. Returns its
+    /// path.
     pub fn write_short_timeouts(&self) -> PathBuf {
         let settings = "[fetch]\nconnect_timeout = 2.0\nhead_timeout = 2.0\nbody_timeout = 2.0\ntotal_timeout = 4.0\n";
         self.write("webfill.toml", settings)
@@ -139,7 +139,7 @@ impl Workplace {
     }
 }
 
-/// If the test has failed, keeps the folder, so that people can inspect logs and store. Also prints the warnings in the
+/// If the test has failed, keeps the folder, so that people can inspect logs and store, and prints the warnings in the
 /// logs.
 impl Drop for Workplace {
     fn drop(&mut self) {
@@ -219,7 +219,8 @@ pub fn profile_mapping() -> Value {
     })
 }
 
-/// The mapping of the tests with only the fields `title` and `name`. The field `name` has a second chain.
+/// The mapping of the tests with only the fields `title` and `name`. If the first processors for `name` find nothing,
+/// an alternative reads it from a `dd` element.
 pub fn profile_mapping_with_alternative() -> Value {
     let xpath =
         |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);

@@ -33,7 +33,7 @@ pub struct Mongod {
     port: u16,
     arguments: Vec<String>,
     folder: TempDir,
-    /// Removes the files even if this value is never dropped.
+    /// A process that removes the files even if this value is never dropped.
     _sweeper: Sweeper,
 }
 
@@ -83,9 +83,8 @@ impl Mongod {
         Mongod::start_below(LOOPBACK, options, &std::env::temp_dir())
     }
 
-    /// Starts a replica set with one member, on a copy of the files of another set's member. The server first applies
-    /// the log in these files. The configuration in the files does not include this server, so it gets a new one with
-    /// itself as the only member.
+    /// Starts a replica set with one member on a copy of another set's files. The server first applies the log in these
+    /// files. Their configuration does not include this server, so it gets a new one with itself as the only member.
     pub fn restore(files: &Path) -> Mongod {
         let folder = tempfile::tempdir().expect("a temporary folder");
         copy_files(files, &folder.path().join(DATA));
@@ -101,7 +100,8 @@ impl Mongod {
         mongod
     }
 
-    /// Copies the server's files to a folder that does not exist yet. The server does not change the files meanwhile.
+    /// Copies the server's files to a folder that does not exist yet. The server is locked meanwhile, so that it does
+    /// not change the files.
     pub fn copy_files_to(&self, folder: &Path) {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
         self.run_admin_command(&direct, doc! {"fsync": 1, "lock": true});
@@ -241,8 +241,8 @@ impl Mongod {
         spawner::spawn(command).expect("setpriv of util-linux starts mongod")
     }
 
-    /// Makes a replica set of these members, one of which is this server. All of them must be running. Returns when one
-    /// member accepts writes.
+    /// Makes these servers the members of a replica set. This server must be one of them, and all must be running.
+    /// Returns when one member accepts writes.
     pub(crate) fn initiate(&self, members: &[String]) {
         let member = |(id, host): (usize, &String)| doc! {"_id": id as i32, "host": host};
         let config = doc! {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The exit status of the script if no server program exists for this machine.
+/// The exit status of `install-mongod.sh` if no server program exists for this machine.
 const UNAVAILABLE: i32 = 3;
 
 /// The path of a `mongod`. Panics if there is none for this machine.

@@ -17,7 +17,7 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
         let (orders, queue) = channel::<Order>();
         std::thread::spawn(move || {
             for (mut command, answer) in queue {
-                // If the caller no longer waits for the process, the handle is dropped.
+                // If the receiver is gone because the caller no longer waits for the process, the handle is dropped.
                 let _ = answer.send(command.spawn());
             }
         });

@@ -13,8 +13,7 @@ pub(crate) struct Sweeper {
 
 impl Sweeper {
     pub(crate) fn start(folder: &Path) -> Sweeper {
-        // The server is killed at the same moment, but may still be writing, so the removal is repeated until it
-        // succeeds.
+        // The killed server may still be writing files, so the removal is repeated until it succeeds.
         let script = "cat; until rm -rf \"$1\"; do sleep 0.1; done";
         let process = Command::new("sh")
             .args(["-c", script, "sweeper"])
@@ -22,7 +21,7 @@ impl Sweeper {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // The child has its own process group, because a killed test's whole group is killed.
+            // If a test is killed with its whole process group, the child must survive, so it gets its own group.
             .process_group(0)
             .spawn();
         Sweeper {

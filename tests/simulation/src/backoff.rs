@@ -1,12 +1,13 @@
-//! The backoffs of sites, as the witness sees them when they begin in the dispatcher's database. During a backoff, a
-//! site gets no requests, whatever happens to the dispatcher. Only tasks that were handed out before are excepted.
+//! The backoffs of sites, which the judge reads from the dispatcher's database when they begin. During a backoff, a
+//! site gets no requests, even if the dispatcher restarts. Only tasks that were handed out before may still request it.
 
 use crate::names::site_number;
 use crate::observations::ObservedBackoff;
 use crate::request::Request;
 use crate::world::World;
 
-/// Reads the committed backoffs. This is called after outcomes, because outcomes may begin backoffs.
+/// Reads the backoffs that the dispatcher has committed. This is called after the outcomes of tasks, which may begin
+/// backoffs.
 pub(crate) fn read_backoffs(world: &mut World) {
     if !world.plan.backoff {
         return;
@@ -38,7 +39,8 @@ pub(crate) fn read_backoffs(world: &mut World) {
 }
 
 /// Prolongs the backoffs when the dispatcher restarts, because the clock of backoffs stands still while the dispatcher
-/// is down. A probe that was handed out shortly before the end of a backoff is still sent at its original time.
+/// is down. A probe (a single task that tests whether the site answers again) that was handed out shortly before the
+/// end of a backoff is still sent at its original time.
 pub(crate) fn extend_backoffs_after_restart(world: &mut World) {
     let committed_ms = world.backoff.committed_ms;
     let down_ms = world.now_ms - committed_ms;
@@ -51,8 +53,8 @@ pub(crate) fn extend_backoffs_after_restart(world: &mut World) {
     }
 }
 
-/// Judges a request by the backoff of its site. Tasks that were handed out before the backoff are permitted. Nothing is
-/// judged if clocks are set, or if an operator ends the backoff.
+/// Checks that a request does not break a backoff of its site. Tasks that were handed out before the backoff are
+/// permitted. Nothing is checked if clocks are set, or if an operator ends the backoff.
 pub(crate) fn check_backoff(
     world: &mut World,
     machine: usize,

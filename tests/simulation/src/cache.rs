@@ -1,5 +1,5 @@
-//! The simulated cache shared by all workers: real robots.txt entries and site clocks, under the rules of the real
-//! backends, without a database.
+//! The simulated cache that all workers share. It stores real entries: robots.txt files, and site clocks (the time of
+//! the last request to each site). It follows the rules of the real caches, without a database.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl SharedCache {
         }
     }
 
-    /// The entry for the robots.txt of an origin, fresh or stale.
+    /// The cached robots.txt of an origin (scheme, host and port), even if it is stale.
     pub(crate) fn robots(
         &self,
         origin: &str,
@@ -62,8 +62,8 @@ impl SharedCache {
         Ok(entry.filter(is_kept).cloned())
     }
 
-    /// Merges clocks of sites. The last start and the block can only move forward. The delay and the owner are those of
-    /// the latest start.
+    /// Merges entries about the last requests to sites. The time of the last start and the end of a block can only move
+    /// forward. The delay and the owner are those of the latest start.
     pub(crate) fn put_sites(
         &mut self,
         entries: Vec<SiteClockEntry>,

@@ -16,7 +16,7 @@ pub(crate) struct Client {
     finished: bool,
     /// Whether all crawls are opened before the first one is fed.
     opens_first: bool,
-    /// The dispatcher's answer. The world stores it here.
+    /// The dispatcher's answer to the last request. The world stores it here.
     pub(crate) answer: Option<Value>,
 }
 
@@ -116,7 +116,8 @@ impl Client {
     }
 }
 
-/// The time at which a crawl expires, by the wall clock of the dispatcher's machine before anybody sets this clock.
+/// The time at which a crawl expires, by the wall clock of the dispatcher's machine as it is before any fault changes
+/// this clock.
 fn expires_at_ms(plan: &Plan, crawl: usize) -> Option<u64> {
     let expires_at_ms = plan.expires_at_ms(crawl)?;
     Some(EPOCH_MS as u64 + expires_at_ms)

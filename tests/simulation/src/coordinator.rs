@@ -1,5 +1,5 @@
-//! The simulated dispatcher process: the real core and the real database, under a clock that can be set. Its events are
-//! in [`turns`](crate::turns).
+//! The simulated dispatcher process: the real dispatcher code and its real database, with a clock that faults can set.
+//! The events of the process are in [`turns`](crate::turns).
 
 use webfill_scheduler::frontier::{Frontier, FrontierConfig};
 use webfill_scheduler::{Core, CoreSettings, Mappings};
@@ -45,7 +45,7 @@ impl Coordinator {
         }
     }
 
-    /// The folder of the database that the witness reads.
+    /// The folder of the dispatcher's database, which the witness (the checker) also reads.
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -75,8 +75,8 @@ impl Coordinator {
         }
     }
 
-    /// The lanes of the connected supervisors. Empty as long as one of them lacks credit, or another supervisor may
-    /// come back.
+    /// The lanes of the connected supervisors: `http`, or `browser` for those with browsers. Empty as long as a
+    /// supervisor lacks credit (free places for tasks), or a lost one may come back.
     pub(crate) fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         let dispatcher = self.dispatcher.as_ref();
         dispatcher.map_or(Vec::new(), |dispatcher| {
@@ -94,7 +94,7 @@ impl Coordinator {
         EPOCH_MS + self.clock_ahead_ms + true_ms as i64
     }
 
-    /// A connection to the database, like that of another program.
+    /// The witness's own connection to the database, like that of another program.
     pub(crate) fn open_witness(&mut self) -> &mut DatabaseObserver {
         let folder = self.folder.path();
         self.witness

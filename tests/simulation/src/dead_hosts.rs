@@ -1,5 +1,6 @@
-//! Worlds with unreachable hosts at which crawls of several priorities are held back: they are paused, limited, in
-//! another lane, or expired. The crawls are fed at different times, so that newer tasks precede older ones.
+//! Worlds with dead hosts, which never answer. The crawls of these hosts have several priorities and are held back:
+//! paused, limited, in another lane, or expired. They are fed at different times, so that newer tasks precede older
+//! ones.
 
 use webfill_scheduler::ApplicationLimits;
 use webfill_wire::Lane;
@@ -11,8 +12,8 @@ use crate::plan::{DeadHosts, Plan};
 use crate::robots::RobotsPlan;
 use crate::settings::REST_S;
 
-/// Adds dead hosts to some worlds. This must be called last. Worlds in which machines lose their way to the web are
-/// skipped, because these losses could make sites unreachable.
+/// Adds dead hosts to some worlds, as the last change of the plan. Worlds in which machines lose their connection to
+/// the web are skipped, because these losses could make sites unreachable, too.
 pub(crate) fn add_dead_hosts_sometimes(plan: &mut Plan, dice: &mut Dice) {
     if dice.once_in(4) && plan.backoff && !plan.loses_egress() {
         add_dead_hosts(plan, dice);

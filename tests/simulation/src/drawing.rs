@@ -1,4 +1,5 @@
-//! Draws the plan of a seed. Each part has its own dice, so that adding a part does not change the others.
+//! Draws the plan of a seed at random. Each part has its own random numbers, so that adding a part does not change the
+//! others.
 
 use webfill_wire::Lane;
 
@@ -15,7 +16,8 @@ impl Plan {
         plan
     }
 
-    /// The plan of a seed for sabotages. It has no unreachable hosts, because they would only hide a sabotage.
+    /// The plan of a seed for sabotages (deliberate faults that must be found). It has no unreachable hosts, because
+    /// they would only hide a sabotage.
     pub(crate) fn without_dead_hosts(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
@@ -66,7 +68,7 @@ impl Plan {
             plan.network = NetworkPlan::perfect();
             plan.deaths_in_turn = 0;
         }
-        // These parts use other dice, so that everything above is the same with and without them.
+        // These parts draw from other random numbers, so the parts drawn before are the same with and without them.
         plan.add_demand(&mut Dice::new(seed ^ 0xDE3A));
         plan.add_lanes(&mut Dice::new(seed ^ 0x1A9E));
         if most_faults > 0 {
@@ -91,8 +93,8 @@ impl Plan {
         drawn_orders::add_orders(self, dice);
     }
 
-    /// In some worlds, gives browsers to some supervisors, and lets some crawls require them. One of these supervisors
-    /// has a browser at all times.
+    /// In some worlds, gives browsers to some supervisors, and lets some crawls require browsers. One of these
+    /// supervisors has a browser at all times.
     fn add_lanes(&mut self, dice: &mut Dice) {
         let crawls = self.priorities.len();
         if dice.once_in(2) {

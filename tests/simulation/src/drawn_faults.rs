@@ -7,12 +7,12 @@ use crate::plan::Plan;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// The longest time for which a machine loses its way to the web, in milliseconds. A site that backs off for this whole
-/// time does not become unreachable.
+/// The longest time for which a machine loses its connection to the web, in milliseconds. A site that backs off for
+/// this whole time does not become unreachable.
 const LONGEST_LOSS_MS: u64 = 150_000;
 
 /// In some worlds, restarts the machine on which all processes run, and sets its clock. Without a shared cache, only
-/// the dispatcher's stored state is known after that.
+/// the state that the dispatcher has stored survives this.
 pub(crate) fn add_reboot(plan: &mut Plan, dice: &mut Dice) {
     if !dice.once_in(4) {
         return;
@@ -77,12 +77,12 @@ pub(crate) fn draw_fault(plan: &Plan, dice: &mut Dice) -> Fault {
     }
 }
 
-/// In some worlds, one machine or all machines lose their way to the web while they have many healthy sites.
+/// In some worlds, one machine or all machines lose their connection to the web while they have many healthy sites.
 pub(crate) fn add_egress_losses(plan: &mut Plan, dice: &mut Dice) {
     if !dice.once_in(8) {
         return;
     }
-    // Healthy sites are added, because a machine with few sites cannot be judged.
+    // Healthy sites are added, because the dispatcher can only judge a machine that has many of them.
     let healthy = 7 * plan.supervisors;
     drawn_sites::add_healthy_sites(plan, dice, healthy);
     plan.window_sites = plan.window_sites.max(30);

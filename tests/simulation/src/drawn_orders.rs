@@ -1,4 +1,4 @@
-//! Draws the orders of the operator and their times.
+//! Draws the orders of the simulated operator (to pause a crawl, to block a site), and their times.
 
 use crate::dice::Dice;
 use crate::faults::Fault;
@@ -15,8 +15,8 @@ pub(crate) fn add_orders(plan: &mut Plan, dice: &mut Dice) {
     }
 }
 
-/// In some worlds, orders are given while supervisors or workers cannot receive them, because they are stopped or cut
-/// off for at most a lease. They would violate an order if they still started tasks.
+/// In some worlds, the operator gives orders that supervisors or workers cannot receive, because they are stopped or
+/// cut off for at most a lease. If they still started tasks, they would violate the order.
 pub(crate) fn add_unreceived_orders_sometimes(plan: &mut Plan, dice: &mut Dice) {
     if dice.once_in(4) {
         add_unreceived_order(plan, dice);

@@ -77,8 +77,8 @@ fn draw_failure(dice: &mut Dice) -> PageFailure {
     }
 }
 
-/// The most backoffs that a site needs during a block. Each failed request takes at least one backoff, so the last
-/// backoff of the table is never reached.
+/// The most backoffs that a site needs during a block. Each failed request takes at least one backoff. The backoff
+/// table is longer, so a site never becomes unreachable because of a block.
 const MOST_BACKOFFS_OF_A_BLOCK: u64 = 10;
 
 /// Adds sites that always answer soon. Each takes about a minute to crawl.
@@ -108,7 +108,7 @@ pub(crate) fn add_healthy_sites(plan: &mut Plan, dice: &mut Dice, count: usize) 
 }
 
 /// In some worlds, lets sites block the crawler for a while. Sites with other trouble are left out, because that
-/// trouble would use up the same backoffs.
+/// trouble and the block would together use up the site's backoffs.
 pub(crate) fn add_blocks(plan: &mut Plan, dice: &mut Dice) {
     let blocking = dice.one_of(&[0, 1, 3]);
     for site in &mut plan.sites {
@@ -119,6 +119,7 @@ pub(crate) fn add_blocks(plan: &mut Plan, dice: &mut Dice) {
             |delay_ms: u64| MOST_BACKOFFS_OF_A_BLOCK * delay_ms.max((REST_S * 1e3) as u64);
         let longest_ms = backoffs_ms(site.longest_delay_ms(plan.default_delay_ms));
         // If robots.txt sets a delay shorter than the default, requests follow each other sooner, and so do failures.
+        // So the block must be shorter.
         let bearable_ms = backoffs_ms(site.shortest_delay_ms(plan.default_delay_ms));
         let from_ms = dice.between(0, plan.estimate_ms / 2);
         let lasts_ms = dice.log_uniform(1_000, longest_ms).min(bearable_ms);

@@ -47,13 +47,13 @@ pub(crate) fn check_end(world: &mut World) {
     world.faults.append(&mut faults);
 }
 
-/// Whether all records that list this page as theirs are complete.
+/// Whether all records that list this page as one of their URLs are complete.
 fn is_complete(store: &Store, records: Option<&Vec<String>>) -> bool {
     records.is_some_and(|records| records.iter().all(|record| store.is_resolved(record)))
 }
 
-/// Checks which pages became tasks. These are the seeds, and the links of pages that ended well. Links that no
-/// incomplete record needed any more are excepted.
+/// Checks which pages became tasks. These are the seeds, and the links of pages that ended with `ok`. The links of a
+/// page are excepted if all records that it serves are complete.
 fn check_reach<'a>(
     world: &World,
     number: usize,
@@ -63,8 +63,9 @@ fn check_reach<'a>(
     let is_ok = |place: Place| outcomes.get(&place).cloned().flatten().as_deref() == Some("ok");
     let goes_on = |place: Place| is_ok(place) && !is_complete(&world.store, served(place));
     let tasks: BTreeSet<Place> = outcomes.keys().copied().collect();
-    // A page may be in the store although its task was stopped: the outcome was lost with the worker, and meanwhile the
-    // records were completed. If another record is fed later, the crawl follows the links of this page for it.
+    // A page may be in the store although its task was stopped: its worker died before the outcome arrived, and
+    // meanwhile the records were completed. If another record is fed later, the crawl follows the links of this page
+    // for it.
     let is_saved = |(site, page)| world.store.has_page(CRAWLS[number], &url(site, page));
     let reachable = reachable_pages(&world.plan, |place| is_ok(place) || is_saved(place));
     let due = reachable_pages(&world.plan, goes_on);
@@ -109,7 +110,7 @@ fn check_page(
     let expected = expected_outcome(planned);
     let is_tried_in_vain = world.lost_ways.was_tried_offline((crawl, site, page));
     if outcome != Some(expected) {
-        // After a crawl has ended, it retries nothing.
+        // A crawl that was stopped or has expired retries nothing, so these outcomes are possible.
         let may_be_missed = match outcome {
             None => was_stopped,
             Some("stopped") => was_stopped || is_complete,
@@ -121,8 +122,8 @@ fn check_page(
             Some(_) => false,
         };
         let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");
-        // With backoffs, tasks lose nothing even on a machine whose sites are too few to judge it. The exception is if
-        // the attempts during two losses add up.
+        // With backoffs, the dispatcher retries tasks that failed because a machine was offline, even if it cannot
+        // judge the machine. Only the attempts during two losses of the connection may add up to a failure.
         let may_be_machines = is_tried_in_vain
             && (was_stopped
                 || is_complete
@@ -143,7 +144,7 @@ fn check_page(
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
     let may_become_unreachable = world.plan.backoff || is_tried_in_vain;
     if asked.is_none() && may_become_unreachable && planned.fails == FAILS_FOR_GOOD {
-        // The site already counted as unreachable, so the page was not requested.
+        // The site had already become unreachable, so the page was not requested.
         return Vec::new();
     }
     let attempts = planned.attempts();
@@ -179,8 +180,8 @@ fn failure_outcome(page: &PagePlan) -> Option<&'static str> {
 }
 
 /// Whether a site may have become unreachable because of a page that always fails. The failure of this page may be the
-/// last one in a row in two cases. Either it is the first page after the backoffs that robots.txt has caused. Or it is
-/// the only page left besides the planned one, which always fails as well.
+/// last one in a row in two cases: it is the first page after the backoffs that robots.txt has caused, or it is the
+/// only page left besides `planned`, which always fails as well.
 fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
@@ -204,16 +205,16 @@ fn may_become_unreachable_with(site: &SitePlan, planned: &PagePlan, outcome: &st
         && (outcomes.contains(&outcome) || Some(outcome) == failure_outcome(planned))
 }
 
-/// Whether the robots.txt of its site explains that a page has another outcome than planned.
+/// Whether the robots.txt of the site explains why a page has another outcome than planned.
 fn is_explained_by_robots(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) -> bool {
     let states = || site.robots.states();
     match outcome {
         "disallowed" => states().any(|state| state.disallows(number)),
         "dns_error" => states().any(|state| *state == RobotsState::NoName),
         "robots_unreachable" => site.robots.ever_fails(),
-        // The site of the page was unreachable.
+        // The page may have ended so because its site was unreachable.
         "network_error" => page.fails == FAILS_FOR_GOOD,
-        // The failures of robots.txt have used up attempts that the page would have needed.
+        // Failures of robots.txt have used up attempts that the page would have needed.
         outcome => site.robots.ever_fails() && failure_outcome(page) == Some(outcome),
     }
 }

@@ -11,12 +11,12 @@ use crate::faults::Fault;
 use crate::standbys::StandbyEvent;
 use crate::worker::FinishedTask;
 
-/// A place where events happen. It may be stopped for a while.
+/// A process that events affect. It may be stopped for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Nowhere,
     Dispatcher,
-    /// One of several dispatchers.
+    /// One of several dispatchers, by its number.
     Node(usize),
     Supervisor(usize),
     Worker(usize, u16),
@@ -111,7 +111,7 @@ pub(crate) enum Event {
         life: u32,
         last: i64,
     },
-    /// The store has applied a page to another record.
+    /// The store has applied a saved page to another record that lists it.
     Applied {
         life: u32,
         application: Box<BackfillWrite>,
@@ -124,7 +124,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// The place where this event happens.
+    /// The process that this event affects.
     pub(crate) fn place(&self) -> Place {
         if let Event::Standby(event) = self {
             return event.place();

@@ -1,4 +1,4 @@
-//! The course of a world: each event is given to the process that it affects. A stopped process gets its events when it
+//! The course of a world: passes each event to the process that it affects. A stopped process gets its events when it
 //! continues.
 
 use crate::event::Event;

@@ -5,7 +5,7 @@ use webfill_wire::Outcome;
 use crate::dice::Dice;
 use crate::request::Response;
 
-/// How messages travel between supervisors and the dispatcher.
+/// How messages travel between supervisors and the dispatcher. For example, one in `loss_once_in` messages is lost.
 #[derive(Debug, Clone)]
 pub(crate) struct NetworkPlan {
     pub(crate) loss_once_in: u64,
@@ -15,7 +15,7 @@ pub(crate) struct NetworkPlan {
     pub(crate) reorders: bool,
 }
 
-/// A fault. `for_ms` and `down_ms` are its duration.
+/// A fault that happens to a process or to a connection. `for_ms` and `down_ms` are its duration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
     DispatcherDies {
@@ -25,7 +25,7 @@ pub(crate) enum Fault {
         supervisor: usize,
         down_ms: u64,
     },
-    /// The supervisor is asked to drain, and comes back later.
+    /// The supervisor is asked to drain (to finish its tasks and exit), and comes back later.
     SupervisorLeaves {
         supervisor: usize,
         down_ms: u64,
@@ -62,7 +62,7 @@ pub(crate) enum Fault {
     ClockIsSet {
         ahead_ms: i64,
     },
-    /// The requests of the machine's workers do not leave the machine.
+    /// The machine loses its connection to the web, so the requests of its workers reach no site.
     LosesWay {
         supervisor: usize,
         loss: EgressFailure,
@@ -97,14 +97,14 @@ impl NetworkPlan {
     }
 }
 
-/// How requests fail on a machine that has lost its way to the web.
+/// How requests fail on a machine that has lost its connection to the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EgressFailure {
     /// The operating system has no route to the web.
     NoRoute,
     /// The name servers do not answer.
     NoNames,
-    /// All requests stay without an answer.
+    /// Requests leave the machine, but get no answer.
     Silence,
 }
 
@@ -137,7 +137,7 @@ impl EgressFailure {
     }
 }
 
-/// Whether a task that was tried without a way to the web may have this outcome.
+/// Whether a task may have this outcome if its machine had no connection to the web.
 pub(crate) fn is_failure(outcome: &str) -> bool {
     [
         "network_error",

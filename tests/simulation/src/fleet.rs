@@ -1,4 +1,4 @@
-//! The simulated supervisor processes: the real cores, with simulated workers, connections and deaths around them.
+//! The simulated supervisor processes: real supervisor code, with simulated workers, connections and deaths around it.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::worker::Worker;
 /// A machine with a supervisor and its workers.
 pub(crate) struct Machine {
     terms: Terms,
-    /// The supervisor's lane in its odd and in its even lives.
+    /// The supervisor's lane (`http` or `browser`) after an odd and after an even number of starts.
     lanes: [Lane; 2],
     /// The number of times that the supervisor has been started.
     pub(crate) life: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Machine {
     pub(crate) unsent: Vec<MessageToDispatcher>,
     pub(crate) cut_up_until_ms: u64,
     pub(crate) cut_down_until_ms: u64,
-    /// How requests fail while the machine has no way to the web, and the time at which this ends.
+    /// How requests fail while the machine has no connection to the web, and the time at which this ends.
     pub(crate) lost_way: Option<(EgressFailure, u64)>,
     /// The leases of tasks that wait for name servers, as reported by the workers.
     pub(crate) waiting: BTreeSet<(u64, Delivery)>,
@@ -76,12 +76,12 @@ impl Machine {
         &self.terms.id
     }
 
-    /// The supervisor's lane in its present life.
+    /// The lane (`http` or `browser`) of the present supervisor process.
     pub(crate) fn lane(&self) -> Lane {
         self.terms.lane
     }
 
-    /// The version of the protocol in which the supervisor sends messages. It differs from life to life, as after an
+    /// The version of the protocol in which the supervisor sends messages. Each start uses another version, as after an
     /// upgrade or a downgrade.
     pub(crate) fn version(&self) -> u8 {
         let versions = u64::from(WIRE_VERSION - OLDEST_VERSION) + 1;
@@ -89,7 +89,7 @@ impl Machine {
         WIRE_VERSION - (turn % versions) as u8
     }
 
-    /// The machine's clock, which starts at its boot.
+    /// The time on the machine's clock, which starts when the machine boots.
     pub(crate) fn boot_ms(&self, now_ms: u64) -> u64 {
         self.boot_ms + now_ms
     }
@@ -98,7 +98,7 @@ impl Machine {
         boot_ms - self.boot_ms
     }
 
-    /// How requests fail now, if they do not leave the machine.
+    /// How a request fails now if the machine has lost its connection to the web; otherwise `None`.
     pub(crate) fn loss(&self, now_ms: u64) -> Option<EgressFailure> {
         let lost = self.lost_way.filter(|(_, until_ms)| *until_ms > now_ms);
         lost.map(|(loss, _)| loss)
@@ -134,11 +134,11 @@ impl Machine {
     }
 }
 
-/// The tasks that were tried while their machines had no way to the web.
+/// The tasks that were tried while their machines had no connection to the web.
 #[derive(Debug)]
 pub(crate) struct EgressLoss {
     pub(crate) dice: Dice,
-    /// The pages whose tasks were tried without a way to the web.
+    /// The pages whose tasks were tried without a connection to the web.
     pub(crate) tried: BTreeSet<PageOfCrawl>,
 }
 
@@ -150,7 +150,7 @@ impl EgressLoss {
         }
     }
 
-    /// Whether a task of this page was tried without a way to the web.
+    /// Whether a task of this page was tried without a connection to the web.
     pub(crate) fn was_tried_offline(&self, page: PageOfCrawl) -> bool {
         self.tried.contains(&page)
     }

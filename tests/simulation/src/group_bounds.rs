@@ -1,4 +1,4 @@
-//! Draws the limits of groups of sites.
+//! Draws the limits on groups of sites that share a server.
 
 use webfill_scheduler::GroupBounds;
 
@@ -24,7 +24,7 @@ pub(crate) fn add_group_bounds(plan: &mut Plan, dice: &mut Dice) {
     plan.estimate_ms = plan.estimate_ms.max(estimate_of_groups_ms(plan, bounds));
 }
 
-/// The duration of the crawl if requests are made one after another, as if all sites were in one group.
+/// The duration of the crawl in the slowest case: all sites are in one group, so requests are made one after another.
 fn estimate_of_groups_ms(plan: &Plan, bounds: GroupBounds) -> u64 {
     let site_ms = |site: &SitePlan| {
         let requests = site.pages.iter().map(PagePlan::attempts).sum::<u32>() + 1;

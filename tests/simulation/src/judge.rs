@@ -23,9 +23,10 @@ use crate::sites::SitePlan;
 
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
-/// If robots.txt cannot be fetched, an older copy stays valid for this long. Then robots.txt is requested again.
+/// If robots.txt cannot be fetched, a worker may use its older copy for this long before it tries again.
 const TRY_AGAIN_MS: u64 = 300_000;
-/// A worker forgets failures at this time after the end of the wait that they may have caused.
+/// A worker counts consecutive failures. It forgets them when this time has passed since the end of the wait that they
+/// required.
 const FAILURES_COUNT_MS: u64 = 60_000;
 
 #[derive(Debug)]
@@ -34,11 +35,11 @@ pub(crate) struct Judge {
     sites: Vec<Site>,
     known: BTreeMap<(Process, usize), KnownRobots>,
     pub(crate) faults: Vec<String>,
-    /// The number of pages whose robots.txt expired while they waited for their turn.
+    /// The number of pages whose robots.txt expired between the decision to fetch them and the request.
     pub(crate) stale_pages: u64,
 }
 
-/// The content of a site's robots.txt as far as a worker knows it.
+/// The robots.txt of a site that a worker has received.
 #[derive(Debug)]
 struct KnownRobots {
     fetched_ms: u64,
@@ -52,15 +53,16 @@ struct Site {
     robots: RobotsPlan,
     /// The shortest delay that an operator has requested.
     wanted_ms: Option<u64>,
-    /// The end of the last request.
+    /// The time at which the last request ends.
     ends_ms: Option<u64>,
     page_ends_ms: Option<u64>,
     /// The worker that sent the last request for a page, and the delay at that time.
     page_by: Option<(Process, u64)>,
     last: Request,
-    /// The worker that last had to leave the site alone.
+    /// The worker that was last required to leave the site alone, and the end of this wait.
     back_off: Option<BackOff>,
-    /// Whether an operator has ordered to forget the back-off, so that it is not judged any more.
+    /// Whether an operator has ordered to forget the site's back-off (its wait after failures), so that it is not
+    /// judged any more.
     back_off_is_void: bool,
 }
 
@@ -99,7 +101,7 @@ impl Judge {
         *wanted = Some(wanted.map_or(delay_ms, |before| before.min(delay_ms)));
     }
 
-    /// Notes that an operator has ordered to forget the site's back-off.
+    /// Notes that an operator has ordered to forget the site's back-off (its wait after failures).
     pub(crate) fn void_back_off(&mut self, site: usize) {
         self.sites[site].back_off_is_void = true;
     }
@@ -153,8 +155,8 @@ impl Judge {
             found.push(String::from("overlap"));
         }
         let page_ends_ms = seen.page_ends_ms;
-        // If robots.txt has changed to a longer delay, this delay is measured from the last page only if the same
-        // worker has requested that page.
+        // If robots.txt has changed to a longer delay, only the worker that requested the last page must keep the
+        // longer delay from then on. For other workers, the shorter of the two delays counts.
         let by_another = seen.page_by.filter(|(by, _)| *by != process);
         let known_ms = by_another.map_or(delay_ms, |(_, before_ms)| delay_ms.min(before_ms));
         if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + known_ms > now_ms) {
@@ -187,7 +189,8 @@ impl Judge {
         }
     }
 
-    /// Notes that an answer has reached the worker that sent the request.
+    /// Notes that an answer has reached the worker that sent the request. It determines what the worker knows about
+    /// robots.txt.
     pub(crate) fn on_answer(
         &mut self,
         site: usize,
@@ -224,7 +227,7 @@ impl Judge {
         self.known.insert((process, site), known);
     }
 
-    /// Prolongs the robots.txt that the worker knows, because a new one could not be fetched. Does nothing if the
+    /// Lets the worker use its old robots.txt for longer, because a new one could not be fetched. Does nothing if the
     /// worker knows none.
     fn prolong_last_robots(&mut self, site: usize, process: Process, now_ms: u64) {
         if let Some(known) = self.known.get_mut(&(process, site)) {
@@ -232,7 +235,7 @@ impl Judge {
         }
     }
 
-    /// Notes that a worker has got an entry from the shared cache.
+    /// Notes that a worker has got a robots.txt from the shared cache.
     pub(crate) fn on_cache_hit(
         &mut self,
         site: usize,
@@ -254,7 +257,7 @@ impl Judge {
         }
     }
 
-    /// Notes the death of the worker that sent the last request. Its connection is closed.
+    /// Notes the death of the worker that sent the last request. Its connection is closed, so the request ends now.
     pub(crate) fn on_worker_gone(&mut self, site: usize, now_ms: u64) {
         let seen = &mut self.sites[site];
         seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));
@@ -326,7 +329,7 @@ impl Judge {
     }
 }
 
-/// The meaning of an answer for the state of the site.
+/// Whether an answer means that the site is overloaded, silent or slow, or nothing of the kind.
 fn answer_meaning(request: Request, response: &Response) -> Answer {
     let Request::Robots { hop } = request else {
         return response.answer;

@@ -18,7 +18,8 @@ const SITES_EACH: usize = 12;
 const PAGES: usize = 8;
 const DELAY_MS: u64 = 12_000;
 
-/// The time at which the dispatcher dies, and how long it is down. Messages are counted before its death.
+/// The dispatcher dies at `DIES_AT_MS` and is down for `AWAY_MS`. Messages are counted from `COUNTED_FROM_MS` until its
+/// death.
 const DIES_AT_MS: u64 = 30_000;
 const AWAY_MS: u64 = 1_000;
 const COUNTED_FROM_MS: u64 = 10_000;
@@ -29,15 +30,14 @@ const CHECK_EVERY_MS: u64 = 100;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LargeFleet {
     pub pages: u64,
-    /// The time from the first start until all supervisors are welcome.
+    /// The time from the first start until the dispatcher has accepted all supervisors.
     pub welcome_ms: u64,
-    /// The time from the dispatcher's second start until all supervisors are welcome again.
+    /// The time from the dispatcher's second start until it has accepted all supervisors again.
     pub welcome_again_ms: u64,
     /// The time from the dispatcher's second start until the number of sites of each machine is within a fifth of the
     /// mean.
     pub even_again_ms: u64,
-    /// The numbers of sites of the machine with the fewest sites and of the one with the most, before the restart and
-    /// after it.
+    /// The fewest and the most sites of any machine, before the restart and after it.
     pub shares_before: (u64, u64),
     pub shares_after: (u64, u64),
     /// The number of messages between supervisors and dispatcher per task, in both directions.

@@ -106,12 +106,12 @@ use crate::standbys::file_checks;
 pub use crate::standbys::{StandbySabotage, StandbysReport};
 use crate::world::World;
 
-/// A world in which no fault was found.
+/// The report about a world in which no fault was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
     /// The duration of the world in simulated milliseconds.
     pub ms: u64,
-    /// The number of pages fetched under a robots.txt that had expired while they waited for their turn.
+    /// The number of pages whose robots.txt expired between the decision to fetch them and the request.
     pub stale_pages: u64,
     /// The number of times that the dispatcher has reported a machine as offline.
     pub outages: u64,
@@ -123,7 +123,8 @@ pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
     run_to_end(World::new(seed, Plan::from_seed(seed), None, traces))
 }
 
-/// Whether a suitable world of this seed has faults with the sabotage, and none without it.
+/// Whether the sabotage (a deliberate fault) is found in a suitable world of this seed. The same world must have no
+/// faults without the sabotage.
 pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::for_sabotage(sabotage, seed);
@@ -138,7 +139,8 @@ pub fn run_with_standbys(seed: u64, traces: bool) -> Result<StandbysReport, Vec<
     run_standbys(World::new(seed, Plan::with_standbys(seed), None, traces))
 }
 
-/// Whether a suitable world of this seed has faults with the sabotage of the standbys, and none without it.
+/// Whether the sabotage of the standby dispatchers is found in a suitable world of this seed. The same world must have
+/// no faults without the sabotage.
 pub fn is_found_with_standbys(sabotage: StandbySabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::for_standby_sabotage(sabotage, seed);
@@ -202,8 +204,8 @@ fn run_until_fault(world: &mut World, mut watch: impl FnMut(&mut World)) -> Vec<
     faults
 }
 
-/// The longest time that a world may take, in simulated milliseconds. It is far longer than a world should take,
-/// whatever goes wrong.
+/// The longest time that a world may take, in simulated milliseconds. It is far longer than any world needs, whatever
+/// goes wrong.
 fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;
@@ -212,7 +214,8 @@ fn patience_ms(plan: &Plan) -> u64 {
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
     let backoffs_ms = 2 * MOST_BACKOFFS as u64 * retry_after_ms.unwrap_or(0);
-    // The same is true for a page that is always refused. Its site waits as long as each refusal requires.
+    // A page that is always refused is also retried until its site is unreachable. The site waits as long as each
+    // refusal requires.
     let backoffs = plan.backoff_table().busy.len();
     let refusals_ms = plan
         .sites

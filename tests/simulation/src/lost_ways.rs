@@ -1,5 +1,5 @@
-//! Machines that lose their way to the web and get it back. Meanwhile their requests reach no site, but they still
-//! reach the dispatcher. The reactions of the dispatcher are judged in [`machines`](crate::machines).
+//! Machines that lose their connection to the web and get it back. Meanwhile their requests reach no site, but their
+//! messages still reach the dispatcher. The reactions of the dispatcher are judged in [`machines`](crate::machines).
 
 use crate::event::Event;
 use crate::faults::EgressFailure;
@@ -21,7 +21,7 @@ pub(crate) fn lose_egress(world: &mut World, machine: usize, loss: EgressFailure
     }
 }
 
-/// The duration of a request that is sent now. Also its result, if it does not leave the machine.
+/// The duration of a request that is sent now. Also its result, if the machine has no connection to the web.
 pub(crate) fn outcome_of_sending(
     world: &mut World,
     machine: usize,

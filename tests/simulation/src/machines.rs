@@ -3,9 +3,9 @@
 //!
 //! - a machine that fails at one healthy site after another is offline;
 //! - its failures from then on, and those just before, do not end tasks;
-//! - it gets only probes from time to time, one at a time if another machine is not cut off, and keeps getting them
-//!   as long as there is work;
-//! - it is not open again before a probe was answered.
+//! - it gets only probes from time to time, one at a time if another machine is not cut off, and keeps getting them as
+//!   long as there is work;
+//! - it is not online again before a probe was answered.
 
 use std::collections::BTreeSet;
 
@@ -17,31 +17,31 @@ use crate::names::site_number;
 use crate::observations::{ObservedCutOff, ObservedMachine};
 use crate::world::World;
 
-/// A machine is offline if this many healthy sites fail for it within this time.
+/// The dispatcher must count a machine as offline if this many healthy sites fail for it within this time.
 const ENOUGH_SITES: usize = 8;
 const WITHIN_MS: u64 = 200_000;
 /// A machine counts as offline only if none of its sites has answered for this long.
 const QUIET_MS: u64 = 4_000;
 
-/// The most probes in a round, and the shortest time between two rounds.
+/// The most probes that an offline machine gets together as one round, and the shortest time between two rounds.
 const PROBES_IN_A_ROUND: usize = 16;
 const PROBES_EVERY_MS: u64 = 5_000;
-/// The longest time between two rounds while there are tasks that could be probes.
+/// The longest time between two rounds of probes, as long as there are tasks that could be probes.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// The time after which there must have been a probe, if other machines got [`MANY_TASKS`] tasks after the longest
-/// pause. Only tasks at healthy sites count, because other tasks cannot be probes.
+/// An offline machine must have got a probe after this time, if meanwhile other machines got more than [`MANY_TASKS`]
+/// tasks. Only tasks at healthy sites count, because other tasks cannot be probes.
 const PROBED_AFTER_MS: u64 = 600_000;
 const MANY_TASKS: usize = 30;
 
-/// After this time, the dispatcher may count a machine as open again although no probe was answered.
+/// After this time, the dispatcher may count a machine as online again although no probe was answered.
 const LONGEST_OFFLINE_MS: u64 = 6 * 3_600_000;
 
-/// The attempts with valid leases in a report of a supervisor.
+/// The attempts at tasks in a report of a supervisor. Only attempts under valid leases count.
 #[derive(Default)]
 pub(crate) struct Attempts {
     supervisor: String,
     has_answer: bool,
-    /// Whether some failures may prove nothing, because their sites were not healthy.
+    /// Whether some failures may prove nothing about the machine, because their sites were not healthy.
     is_unclear: bool,
     /// The site and the task of each attempt without an answer.
     failed: Vec<(usize, u64)>,
@@ -62,8 +62,8 @@ fn has_no_name(done: &TaskDone) -> bool {
     done.outcome == Outcome::DnsError && !no_route
 }
 
-/// Reads a machine's attempts from its outcomes, and notes the machine. `None` in worlds in which no machine loses its
-/// way to the web.
+/// Reads a machine's attempts from its outcomes, and notes that this machine is reporting. `None` in worlds in which no
+/// machine loses its connection to the web.
 pub(crate) fn note_attempts(world: &mut World, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
     if !world.plan.loses_egress() {
         return None;
@@ -102,7 +102,7 @@ pub(crate) fn check_machine(world: &mut World, attempts: Option<Attempts>) {
         return;
     };
     let (now_ms, name) = (world.now_ms, attempts.supervisor.clone());
-    // A new dispatcher does not know for how long nothing was answered.
+    // After a restart, the dispatcher does not know for how long the machine got no answer, so the time begins now.
     let unknown = || ObservedMachine {
         answered_ms: now_ms,
         ..ObservedMachine::default()
@@ -147,7 +147,7 @@ fn check_excused(world: &mut World, machine: &str, tasks: impl Iterator<Item = u
     }
 }
 
-/// Notes the dispatcher's report about all machines. It comes before any other message.
+/// Notes which machines the dispatcher reports as offline. This report precedes any other message.
 pub(crate) fn note_status(world: &mut World, status: &Value) {
     let supervisors = status["supervisors"].as_array();
     let supervisors = supervisors.expect("a status has supervisors").iter();
@@ -161,8 +161,8 @@ pub(crate) fn note_status(world: &mut World, status: &Value) {
         let seen = world.machines_seen.of_names.entry((*name).to_owned());
         let seen = seen.or_default();
         if seen.offline.is_none() {
-            // A machine that has just joined may be offline because of earlier attempts. Then its probe may already be
-            // due.
+            // A machine that has just joined may be offline because of its earlier attempts. It may get a probe
+            // immediately.
             let is_new = world.machines_seen.attempting.as_deref() == Some(name);
             let passed_ms = if is_new { 0 } else { PROBES_EVERY_MS };
             seen.was_offline = true;
@@ -176,7 +176,7 @@ pub(crate) fn note_status(world: &mut World, status: &Value) {
             world.backoff.may_be_over = true;
         }
     }
-    // The report leaves out machines that have not come back yet. But a failure of such a machine also ends backoffs.
+    // Machines that have not come back yet are not in the report. But a failure of such a machine also ends backoffs.
     if supervisors.clone().count() < world.plan.supervisors {
         world.backoff.may_be_over |= world.plan.loses_egress();
     }
@@ -204,7 +204,8 @@ pub(crate) fn is_offline(world: &World, name: &str) -> bool {
     seen.is_some_and(|seen| seen.offline.is_some())
 }
 
-/// Judges the tasks that the dispatcher sends to a supervisor.
+/// Checks the tasks that the dispatcher sends to a supervisor: an offline machine gets only probes, and not too many or
+/// too few.
 pub(crate) fn check_tasks(world: &mut World, name: &str, tasks: &[Task]) {
     let now_ms = world.now_ms;
     let patience_ms = PROBED_AFTER_MS + 2 * (world.plan.lease_ms + world.plan.longest_request_ms);
@@ -224,7 +225,7 @@ pub(crate) fn check_tasks(world: &mut World, name: &str, tasks: &[Task]) {
         };
         let waited_ms = now_ms - offline.probed_ms;
         if other == name {
-            // A round continues until one of its probes has ended.
+            // A round of probes continues until one of its probes has ended.
             let goes_on = offline.probes.iter().all(|probe| witness.is_leased(*probe));
             if !goes_on || waited_ms >= PROBES_EVERY_MS {
                 offline.probes.retain(|probe| witness.is_leased(*probe));

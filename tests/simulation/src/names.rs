@@ -2,10 +2,10 @@
 
 use webfill_wire::{CrawlKey, Task};
 
-/// The crawls' ids.
+/// The ids of the crawls.
 pub(crate) const CRAWLS: [&str; 4] = ["crawl", "other", "third", "fourth"];
 
-/// The names of the two servers that sites may share: that of a provider, and that at one address (see
+/// The names of the two servers that sites may share: that of a hosting provider, and that at one address (see
 /// [`shared_servers`](crate::shared_servers)).
 pub(crate) const SERVERS: [&str; 2] = ["provider", "address"];
 

@@ -1,4 +1,4 @@
-//! Observations of a world. They are used to judge machines without a way to the web, backoffs, and standstills.
+//! Observations of a world. They are used to judge machines without a connection to the web, backoffs, and standstills.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use crate::worker::Lease;
 pub(crate) struct ObservedMachines {
     /// The machines by the names of their supervisors.
     pub(crate) of_names: BTreeMap<String, ObservedMachine>,
-    /// The machine that got an answer from a site, if the dispatcher is about to be informed of this.
+    /// The machine that got an answer from a site and is just reporting this to the dispatcher.
     pub(crate) answering: Option<String>,
-    /// The machine that has made attempts, if the dispatcher is about to be informed of them.
+    /// The machine that is just reporting attempts at tasks to the dispatcher.
     pub(crate) attempting: Option<String>,
-    /// Whether the dispatcher is about to be informed of attempts, or a machine is joining.
+    /// Whether attempts are just being reported to the dispatcher, or a machine is joining.
     pub(crate) is_attentive: bool,
     /// The number of times that a machine has become offline.
     pub(crate) outages: u64,
@@ -24,7 +24,7 @@ impl ObservedMachines {
         self.is_attentive || self.of_names.values().any(|seen| seen.offline.is_some())
     }
 
-    /// Forgets all machines, because a new dispatcher knows nothing about them.
+    /// Forgets all machines when the dispatcher restarts, because a new dispatcher knows nothing about them.
     pub(crate) fn clear(&mut self) {
         self.of_names.clear();
     }
@@ -33,14 +33,14 @@ impl ObservedMachines {
 #[derive(Debug, Default)]
 pub(crate) struct ObservedMachine {
     pub(crate) offline: Option<ObservedCutOff>,
-    /// Whether the machine was offline earlier in this session, so that some sites may be excused.
+    /// Whether the machine was offline earlier in this session, so that some of its failures may be excused.
     pub(crate) was_offline: bool,
     pub(crate) answered_ms: u64,
     /// The machine's failures at healthy sites since the last answer: site, task, and time.
     pub(crate) failed: Vec<(usize, u64, u64)>,
 }
 
-/// A failure of a machine's way to the web that the dispatcher has reported.
+/// An outage of a machine's connection to the web that the dispatcher has reported.
 #[derive(Debug)]
 pub(crate) struct ObservedCutOff {
     pub(crate) since_ms: u64,
@@ -48,7 +48,7 @@ pub(crate) struct ObservedCutOff {
     pub(crate) probed_ms: u64,
     /// The probes of the last round.
     pub(crate) probes: Vec<Lease>,
-    /// The number of tasks that other machines got and that could have been probes.
+    /// The number of tasks that other machines got instead, although they could have been probes for this machine.
     pub(crate) tasks_of_others: usize,
 }
 

@@ -9,11 +9,12 @@ use crate::names::{CRAWLS, site_name};
 use crate::orders::Order;
 use crate::world::World;
 
-/// An unanswered order is repeated after this time, but only after the leases of stopped supervisors have expired.
+/// An unanswered order is repeated after this many milliseconds, or after this many leases if that is longer.
 const AGAIN_AFTER_MS: u64 = 3_000;
 const AGAIN_AFTER_LEASES: u64 = 2;
 
-/// Gives an order. Returns the request for it; `None` if it was already answered.
+/// Gives an order to the dispatcher. Returns the request; `None` if the order was already answered or cannot be given
+/// yet.
 pub(crate) fn give_order(world: &mut World, number: usize) -> Option<String> {
     if world.operator.answered.contains(&number) {
         return None;
@@ -25,7 +26,7 @@ pub(crate) fn give_order(world: &mut World, number: usize) -> Option<String> {
         .crawl()
         .is_some_and(|crawl| !world.client.has_opened(crawl))
     {
-        // The crawl is not open yet, and the order is not meant for crawls that are opened later.
+        // The crawl of this order is not open yet, so the order would have no effect.
         return None;
     }
     let now_ms = world.now_ms;
@@ -57,7 +58,7 @@ pub(crate) fn give_order(world: &mut World, number: usize) -> Option<String> {
     Some(request_for(world, order).to_string())
 }
 
-/// Notes which earlier orders are changed by this order, so that their answers prove nothing any more.
+/// Marks earlier orders as overtaken if this order changes their effect. Their answers then prove nothing any more.
 fn mark_overtaken(world: &mut World, number: usize, changes: impl Fn(Order) -> bool) {
     let orders = world.plan.orders.iter().enumerate();
     let given = &world.operator.given_ms;
@@ -90,7 +91,7 @@ fn request_for(world: &World, order: Order) -> Value {
     }
 }
 
-/// Handles the answer to an order. From now on the order is in force. It is reverted later.
+/// Handles the answer to an order. From now on the order is in force. The order that reverts it is given later.
 pub(crate) fn handle_operator_answer(world: &mut World, number: usize, answer: &Value) {
     if !world.operator.answered.insert(number) {
         return;

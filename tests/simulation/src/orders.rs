@@ -52,7 +52,8 @@ impl Order {
         }
     }
 
-    /// Whether the order reverts the order before it. It is then given after the answer to that order.
+    /// Whether the order reverts the order before it, as `Resume` reverts `Pause`. It is then given after the answer to
+    /// that order.
     pub(crate) fn reverts_previous(self) -> bool {
         matches!(
             self,
@@ -82,7 +83,7 @@ impl Operator {
         !is_blocked && !self.paused.contains(&crawl) && !self.stopped.contains(&crawl)
     }
 
-    /// Whether an order was answered, so that it is not repeated any more.
+    /// Whether an order was answered, so that the operator does not repeat it.
     pub(crate) fn is_answered(&self, number: u64) -> bool {
         self.answered.contains(&(number as usize))
     }

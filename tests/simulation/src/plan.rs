@@ -1,4 +1,4 @@
-//! The plan of a seed: the web, the fleet, the network and the faults.
+//! The plan of a seed: the web, the machines, the network and the faults.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::settings::{LONGEST_WAIT_MS, MOST_BACKOFFS, REST_S, RETRY_AFTER_S};
 use crate::sites::SitePlan;
 use crate::standbys::StandbyPlan;
 
-/// Everything that is drawn at random before the world starts.
+/// Everything about a world that is drawn at random before it starts.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) lease_ms: u64,
@@ -35,32 +35,32 @@ pub(crate) struct Plan {
     pub(crate) estimate_ms: u64,
     /// The priorities of the crawls. Several crawls go to the same sites.
     pub(crate) priorities: Vec<u8>,
-    /// The lane that each crawl requires.
+    /// For each crawl, the lane that it requires: `http`, or `browser` for pages that need a browser.
     pub(crate) crawl_lanes: Vec<Lane>,
-    /// The number of records that the seeds of each crawl have; 0: none.
+    /// For each crawl, the number of records that its seeds have; 0: none.
     pub(crate) records: Vec<usize>,
-    /// Whether a page is retried if its robots.txt is unreachable.
+    /// Whether a page is retried if the robots.txt of its site is unreachable.
     pub(crate) retries_unreachable: bool,
-    /// Whether sites in trouble back off.
+    /// Whether sites in trouble back off: they get no requests for a while.
     pub(crate) backoff: bool,
-    /// The lanes of each supervisor in its odd and in its even lives.
+    /// The lanes of each supervisor after an odd and after an even number of its starts.
     pub(crate) lanes: Vec<[Lane; 2]>,
     /// The operator's orders, each with its time. An order that reverts another one directly follows it.
     pub(crate) orders: Vec<(u64, Order)>,
     /// One in this many requests waits long for a name server; 0 means none.
     pub(crate) slow_names: u64,
-    /// The limits on the requests to all sites of one provider, or at one address.
+    /// The limits on the requests to all sites of one hosting provider, or at one address.
     pub(crate) group_bounds: Option<GroupBounds>,
     pub(crate) dead_hosts: Option<DeadHosts>,
     /// The database is checked whenever this many turns have passed.
     pub(crate) turns_between_checks: u64,
-    /// Whether standstill is judged, which requires reading all sites.
+    /// Whether the world is checked for standstill (tasks that are due and not handed out). The check reads all sites.
     pub(crate) judges_standstill: bool,
-    /// The dispatchers, in a world with several dispatchers of which one serves.
+    /// The plan of the dispatchers, if there are several of which one serves.
     pub(crate) standbys: Option<StandbyPlan>,
 }
 
-/// Hosts that are unreachable, and the crawls that are held back there.
+/// Hosts that never answer, and the crawls that are held back there.
 #[derive(Debug)]
 pub(crate) struct DeadHosts {
     /// A site becomes unreachable after this many consecutive backoffs.
@@ -76,7 +76,7 @@ pub(crate) struct DeadHosts {
 const FIRST_LIMITED: usize = 2;
 
 impl Plan {
-    /// The records that list the first page of a site, which is a seed of the crawl.
+    /// The records that list the first page of a site. This page is a seed of the crawl.
     pub(crate) fn seed_records(&self, crawl: usize, site: usize) -> Vec<String> {
         match self.records[crawl] {
             0 => Vec::new(),
@@ -115,13 +115,12 @@ impl Plan {
         }
     }
 
-    /// The backoff table. Sites in temporary trouble must not become unreachable, so it is long, except in worlds with
-    /// dead hosts. Even there, it is long enough for a site that blocks everyone for a while, because its pages would
-    /// otherwise end as blocked.
+    /// The waits after consecutive failures of a site. The table is long, so that sites in temporary trouble do not
+    /// become unreachable. It is shorter in worlds with dead hosts, but still long enough for a temporary block.
     pub(crate) fn backoff_table(&self) -> BackoffTable {
         let dead_hosts = self.dead_hosts.as_ref();
-        // With restarts, a robots.txt that fails for a while may use up the shorter table. Then the next failure of a
-        // page would make the site unreachable.
+        // In worlds with several dispatchers, restarts repeat requests, so a robots.txt that fails for a while may use
+        // up the shorter table. Then the next failure of a page would make the site unreachable.
         let most = match self.standbys {
             Some(_) => 2 * MOST_BACKOFFS,
             None => MOST_BACKOFFS,
@@ -162,7 +161,7 @@ impl Plan {
         self.standbys.is_some() || self.faults.iter().any(sets)
     }
 
-    /// The application of a crawl.
+    /// The id of the application to which a crawl belongs.
     pub(crate) fn app(&self, crawl: usize) -> &'static str {
         match crawl < FIRST_LIMITED {
             true => "app",

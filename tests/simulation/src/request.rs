@@ -58,7 +58,7 @@ impl Response {
         }
     }
 
-    /// A challenge in place of the page.
+    /// The answer of a site that blocks the crawler: a challenge in place of the page.
     pub(crate) fn blocked() -> Response {
         Response {
             outcome: Outcome::Blocked,
@@ -77,7 +77,7 @@ impl Response {
     }
 }
 
-/// The meaning of an overload for the crawler.
+/// An overload as the crawler understands it: the site asks to wait.
 fn overload(retry_after_ms: Option<u64>) -> Answer {
     Answer::Overloaded {
         retry_after: retry_after_ms.map(Duration::from_millis),

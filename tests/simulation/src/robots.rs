@@ -6,10 +6,10 @@ use crate::dice::Dice;
 use crate::request::Response;
 use crate::settings::LONGEST_WAIT_MS;
 
-/// The answers of a site to requests for robots.txt, over time.
+/// The answers of a site to requests for robots.txt. They change over time.
 #[derive(Debug, Clone)]
 pub(crate) struct RobotsPlan {
-    /// The phases in order of time. The first one begins at 0.
+    /// The phases, in order of time, each with one state of robots.txt. The first one begins at 0.
     phases: Vec<Phase>,
 }
 
@@ -89,7 +89,7 @@ impl RobotsState {
 }
 
 impl RobotsPlan {
-    /// A robots.txt with a single file that never changes.
+    /// A plan with a single robots.txt file that never changes.
     pub(crate) fn steady_robots(crawl_delay_ms: Option<u64>) -> RobotsPlan {
         let file = RobotsFile {
             crawl_delay_ms,
@@ -103,7 +103,7 @@ impl RobotsPlan {
         }
     }
 
-    /// Draws a robots.txt that changes, fails, moves and forbids pages.
+    /// Draws a plan in which robots.txt changes, fails, moves and forbids pages.
     pub(crate) fn draw(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsPlan {
         let lasts_ms = pages as u64 * crawl_delay_ms.unwrap_or(1_000);
         let mut phases = Vec::new();
@@ -111,13 +111,13 @@ impl RobotsPlan {
         for _ in 0..dice.between(1, 5) {
             let state = draw_state(dice, crawl_delay_ms, pages);
             phases.push(Phase { from_ms, state });
-            // Some changes happen while the previous file is still valid, and some long after that.
+            // Some changes come while the previous file is still valid, and some long after it has expired.
             from_ms += dice.log_uniform(1_000, lasts_ms.max(4_000_000));
         }
         RobotsPlan { phases }
     }
 
-    /// Draws a robots.txt that never gets a successful answer.
+    /// Draws a plan in which robots.txt never gets a successful answer.
     pub(crate) fn always_failing(dice: &mut Dice) -> RobotsPlan {
         let state = match dice.between(0, 3) {
             0 => RobotsState::Error,
@@ -168,7 +168,8 @@ impl RobotsPlan {
         }
     }
 
-    /// The state that a final answer shows. A file names its phase; for other answers, the status determines the state.
+    /// The state of robots.txt that an answer without redirect shows. A file contains the number of its phase; for
+    /// other answers, the status determines the state.
     pub(crate) fn state_meant_by(&self, status: Option<u16>, body: &str) -> RobotsState {
         match status {
             Some(200) => self.state(phase_of(body)).clone(),
@@ -186,7 +187,7 @@ fn redirect(hop: u32) -> Response {
     }
 }
 
-/// The number of redirects before a URL of robots.txt.
+/// The number of redirects that have led to this path of robots.txt.
 pub(crate) fn hop_of(path: &str) -> u32 {
     let hop = path.strip_prefix("/robots-");
     hop.map_or(0, |hop| hop.parse().expect("a path of ours"))
@@ -194,7 +195,8 @@ pub(crate) fn hop_of(path: &str) -> u32 {
 
 const PHASE: &str = "# phase ";
 
-/// The text of a file. The first line names the phase for the judge. The crawler reads this line as a comment.
+/// The text of a robots.txt file. The first line contains the number of the phase, for the judge. The crawler reads
+/// this line as a comment.
 fn text(phase: usize, file: &RobotsFile) -> String {
     let mut text = format!("{PHASE}{phase}\nUser-agent: *\n");
     if let Some(delay_ms) = file.crawl_delay_ms {

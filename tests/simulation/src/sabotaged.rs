@@ -1,4 +1,4 @@
-//! Applies the sabotage of a world.
+//! Applies the sabotage (the deliberate fault) of a world.
 
 use webfill_wire::{SupervisorOutcomes, SupervisorToWorker};
 
@@ -6,7 +6,7 @@ use crate::machines;
 use crate::sabotage::Sabotage;
 use crate::world::World;
 
-/// The number of turns after which no more tasks are handed out. By then, the fleet is working.
+/// The number of turns after which the sabotage `HandingOutStops` takes effect. By then, all processes are working.
 const TURNS_BEFORE_IT_STOPS: u64 = 200;
 
 /// Whether the dispatcher hands out tasks in this turn.

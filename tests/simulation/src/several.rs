@@ -47,17 +47,17 @@ use self::plan::Plan;
 pub use self::sabotage::Sabotage;
 use self::world::World;
 
-/// A world in which no fault was found.
+/// The measurements of a world in which no fault was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
     /// The duration of the world, in simulated time.
     pub ms: u64,
     pub pages: u64,
-    /// The number of repeated requests for pages. They are made if a dispatcher has died and then counted its
+    /// The number of requests that repeat a page. They are made if a dispatcher has died and then counted its
     /// supervisor as lost.
     pub repeats: u64,
-    /// The number of links that were sent from one dispatcher to another, and the number of messages with links.
-    /// Repeated ones are included.
+    /// The number of links that were sent from one dispatcher to another, and the number of messages with links. Both
+    /// include repetitions.
     pub sent: u64,
     pub messages: u64,
     /// The number of links to other dispatchers' sites that were found again and not sent a second time.
@@ -72,7 +72,8 @@ pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
     run_plan(World::new(seed, Plan::from_seed(seed), None, traces))
 }
 
-/// Whether a suitable world of this seed has faults with the sabotage, and none without it.
+/// Whether the sabotage (a deliberate fault) is found in a suitable world of this seed. The same world must have no
+/// faults without the sabotage.
 pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::for_sabotage(sabotage, seed);

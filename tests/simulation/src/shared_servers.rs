@@ -13,7 +13,7 @@ use crate::request::Request;
 /// The address of all sites that are not below a provider's suffix.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The dispatcher hands out a task at most this long before the group's next request may start.
+/// The dispatcher hands out a task at most this long before its request may start, in milliseconds.
 const LOOKAHEAD_MS: u64 = 1_000;
 
 /// The answer of a name server for a site that is not below the provider's suffix.
@@ -32,8 +32,8 @@ pub(crate) struct SharedServers {
 struct Server {
     /// The sites at which a request is in progress, each with the time at which it ends.
     under_way: Vec<(usize, u64)>,
-    /// The earliest time at which the pages requested so far could have been requested, with the delay between every
-    /// two of them.
+    /// The time at which the last page could have been requested, if all pages so far had been requested as early as
+    /// the delay permits.
     earliest_ms: u64,
 }
 
@@ -45,7 +45,8 @@ impl SharedServers {
         }
     }
 
-    /// Judges an arriving request. Returns the violation, if there is one.
+    /// Checks a request that arrives at a server against the limits. Returns a description of the violation, if there
+    /// is one.
     pub(crate) fn on_request_begun(
         &mut self,
         site: usize,
@@ -66,8 +67,8 @@ impl SharedServers {
         }
         if matches!(request, Request::Page { .. }) {
             let delay_ms = u64::from(bounds.delay_ms);
-            // The tasks that were handed out wait for their turn at their sites. All of them may start late, at the
-            // same time.
+            // Tasks that were handed out wait for their turn at their sites. All of them may be late and start at the
+            // same time, which is permitted.
             let in_hand_ms = (u64::from(bounds.in_flight) + 1) * delay_ms + LOOKAHEAD_MS;
             server.earliest_ms = server.earliest_ms.max(now_ms) + delay_ms;
             if server.earliest_ms > now_ms + in_hand_ms {
@@ -79,7 +80,7 @@ impl SharedServers {
         None
     }
 
-    /// Notes the death of a worker that was requesting this site. Its connection is closed.
+    /// Notes the death of a worker that was requesting this site. Its connection is closed, so the request is over.
     pub(crate) fn on_worker_gone(&mut self, site: usize) {
         let server = &mut self.servers[site % SERVERS.len()];
         server.under_way.retain(|(asked, _)| *asked != site);

@@ -1,6 +1,6 @@
-//! The store's copy of the states of sites in trouble. The dispatcher's writer to the store is slow, and dies with the
-//! dispatcher: either before a batch is in the store, or before its confirmation arrives. The next dispatcher writes
-//! the states again.
+//! The store's copy of the states of sites in trouble, which the dispatcher writes in batches. Writing is slow. If the
+//! dispatcher dies meanwhile, a batch or its confirmation may be lost. Then the next dispatcher writes the states
+//! again.
 
 use webfill_scheduler::effects::SiteStatesWrite;
 

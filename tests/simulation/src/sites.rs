@@ -19,7 +19,7 @@ pub(crate) struct SitePlan {
     pub(crate) robots: RobotsPlan,
     pub(crate) answers_within_ms: u64,
     pub(crate) pages: Vec<PagePlan>,
-    /// The time in which the site blocks everyone who requests a page.
+    /// The period in which the site blocks everyone who requests a page.
     pub(crate) blocks: Option<Range<u64>>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct PagePlan {
     /// The number of requests for the page that fail in each crawl before one succeeds.
     pub(crate) fails: u32,
     pub(crate) failure: PageFailure,
-    /// Whether the page completes the records that list it.
+    /// Whether the page has all values that its records still need, so that it completes them.
     pub(crate) completes: bool,
 }
 
@@ -68,8 +68,8 @@ impl PagePlan {
         1 + self.fails.min(most)
     }
 
-    /// The time for which refusals of this page delay its site in one crawl. If it is always refused, its site backs off
-    /// this many times.
+    /// The time for which refusals of this page delay its site in one crawl. Before a page that is always refused is
+    /// given up, its site backs off `backoffs` times.
     fn refusals_ms(&self, backoffs: usize) -> u64 {
         let backoffs = match self.fails {
             FAILS_FOR_GOOD => backoffs as u64,
@@ -101,8 +101,8 @@ impl SitePlan {
         self.ever_fails() || self.blocks.is_some()
     }
 
-    /// The longest time for which refusals of the site's pages delay the site in one crawl, if it backs off this many
-    /// times because of each.
+    /// The longest time for which refusals of the site's pages delay the site in one crawl, if each page that is always
+    /// refused causes this many backoffs.
     pub(crate) fn refusals_ms(&self, backoffs: usize) -> u64 {
         let pages = self.pages.iter();
         pages.map(|page| page.refusals_ms(backoffs)).sum()

@@ -59,7 +59,7 @@ pub(crate) struct Standbys {
     dice: Dice,
     nodes: Vec<Node>,
     journal: Journal,
-    /// The file that applies the journal as it is written.
+    /// A file to which every record of the journal is applied as soon as it is added.
     reference: Option<Reference>,
     /// The dispatcher to which each machine is connected.
     following: BTreeMap<usize, Following>,
@@ -77,13 +77,13 @@ pub(crate) struct Standbys {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StandbysReport {
     pub ms: u64,
-    /// The number of times that a dispatcher began to serve, after another one or after its own death.
+    /// The number of times that a dispatcher began to serve.
     pub takeovers: u64,
     /// The number of times that a dispatcher noticed, while adding a record, that it had been replaced.
     pub ghosts: u64,
-    /// The number of commands whose answer was lost or came too late.
+    /// The number of commands to the journal whose answer was lost or came too late.
     pub lost_answers: u64,
-    /// The number of commits that are only partly in the journal.
+    /// The number of commits of which only a part is in the journal.
     pub unfinished: u64,
     /// The number of snapshots, and how often a dispatcher began again with one.
     pub snapshots: u64,
@@ -129,7 +129,7 @@ pub(crate) enum StandbyEvent {
         life: u32,
         answer: JournalAnswer,
     },
-    /// A command has not been answered for some time.
+    /// A command to the journal has not been answered for some time.
     AnswerIsMissed {
         node: usize,
         life: u32,
@@ -210,15 +210,15 @@ impl Standbys {
     }
 }
 
-/// The dispatcher to which a machine is connected, and the time since which no message of it has arrived.
+/// The dispatcher to which a machine is connected, and the time of its last message.
 #[derive(Debug, Clone, Copy, Default)]
 struct Following {
     node: usize,
     since_ms: u64,
 }
 
-/// A file to which the journal is applied as it is written. It is checked in place of the only file in worlds with one
-/// dispatcher.
+/// A file to which every record of the journal is applied as soon as it is added. The checks read this file; in worlds
+/// with one dispatcher, they read the dispatcher's file.
 struct Reference {
     file: rusqlite::Connection,
     reader: JournalReader,

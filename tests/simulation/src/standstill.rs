@@ -16,10 +16,10 @@ const TURNS_PER_CHECK: u32 = 8;
 /// The maximum number of consecutive checks that may find a site due.
 const MOST_CHECKS: u32 = 6;
 
-/// The longest time for which limits of groups may delay due tasks.
+/// The longest time, in milliseconds, for which the limits on groups of sites may delay due tasks.
 const GROUPS_TAKE_MS: u64 = 20_000;
 
-/// Judges a turn of the dispatcher. `handed_out` is whether tasks were handed out in this turn.
+/// Checks a turn of the dispatcher. `handed_out` is whether it handed out tasks.
 pub(crate) fn check_standstill(world: &mut World, handed_out: bool) {
     if handed_out || !world.plan.judges_standstill || world.plan.loses_egress() {
         world.standstill = Standstill::default();
@@ -54,7 +54,7 @@ pub(crate) fn check_standstill(world: &mut World, handed_out: bool) {
     }
 }
 
-/// A site that is due and whose tasks could be handed out to any supervisor with credit.
+/// Finds a site that is due although some supervisor with credit could get its tasks. Returns the site's name.
 fn find_neglected_site(world: &mut World) -> Option<String> {
     let now_ms = world.coordinator.ahead_ms() + world.now_ms as i64;
     let lanes = world.coordinator.lanes_with_credit(now_ms);

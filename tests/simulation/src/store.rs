@@ -10,13 +10,13 @@ use crate::dice::Dice;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// The saved pages by crawl and URL. The value is whether the page was fetched in full.
+    /// The saved pages by crawl and URL, and whether each page was fetched in full.
     pages: BTreeMap<(String, String), bool>,
     resolved: BTreeSet<String>,
 }
 
 impl Store {
-    /// Saves a page. Returns those of `records` that are complete now.
+    /// Saves a page. Returns which of `records` are complete now.
     pub(crate) fn save(
         &mut self,
         crawl: &str,
@@ -33,8 +33,8 @@ impl Store {
         complete.cloned().collect()
     }
 
-    /// Applies a saved page to another record. Returns whether the record is complete now, and whether the links of the
-    /// page are followed for it.
+    /// Applies a saved page to another record that lists it. Returns whether the record is complete now, and whether
+    /// the links of the page are followed for it.
     pub(crate) fn apply(&mut self, application: &BackfillWrite, completes: bool) -> (bool, bool) {
         let page = &application.page;
         let is_ok = self.has_page(&application.crawl_id, &page.url);
@@ -55,7 +55,7 @@ impl Store {
     }
 }
 
-/// The end of a site's backoff, by the dispatcher's clock.
+/// The time at which a site's backoff ends, by the dispatcher's clock in milliseconds.
 pub(crate) type BackoffEnd = i64;
 
 pub(crate) const UNREACHABLE: BackoffEnd = -1;
@@ -64,7 +64,7 @@ pub(crate) const UNTIL_WOKEN: BackoffEnd = i64::MAX;
 #[derive(Debug)]
 pub(crate) struct SiteStates {
     pub(crate) dice: Dice,
-    /// The longest time that the store takes for a batch, in milliseconds.
+    /// The longest time that the store takes to write a batch of states, in milliseconds.
     pub(crate) takes_ms: u64,
     pub(crate) in_trouble: BTreeMap<String, BackoffEnd>,
 }
@@ -79,7 +79,7 @@ impl SiteStates {
         }
     }
 
-    /// Draws the time that the store takes for the next batch.
+    /// Draws the time that the store takes to write the next batch.
     pub(crate) fn draw_delay_ms(&mut self) -> u64 {
         self.dice.log_uniform(1, self.takes_ms)
     }

@@ -1,5 +1,5 @@
-//! Worlds in which a deliberate fault is likely to be found. In random worlds, some deliberate faults do harm only with
-//! one in thousands of seeds, because several things must go wrong together.
+//! Plans of worlds in which a sabotage (a deliberate fault) is likely to be found. In random worlds, only one in
+//! thousands of seeds finds some of them, because several things must go wrong together.
 
 use webfill_wire::Lane;
 
@@ -11,7 +11,7 @@ use crate::sabotage::Sabotage;
 use crate::{dead_hosts, drawn_orders, drawn_sites, sites};
 
 impl Plan {
-    /// Draws the world of a seed, changed so that the sabotage matters in it.
+    /// Draws the world of a seed, and changes it so that the sabotage probably causes a fault.
     pub(crate) fn for_sabotage(sabotage: Sabotage, seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x5017);
@@ -87,7 +87,7 @@ impl Plan {
         }
     }
 
-    /// Cuts a machine off from the web for longer than its tasks are retried.
+    /// Cuts a machine off from the web for so long that all retries of its tasks fail.
     fn add_long_egress_loss(&mut self, dice: &mut Dice) {
         self.use_healthy_sites_only(dice);
         self.backoff = true;
@@ -110,8 +110,8 @@ impl Plan {
         dead_hosts::add_dead_hosts(self, dice);
     }
 
-    /// Gives orders that supervisors and workers do not receive, although they have waiting tasks that the orders are
-    /// about.
+    /// Gives orders that supervisors and workers do not receive, while they hold waiting tasks that these orders
+    /// forbid.
     fn add_unreceived_orders(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
         self.use_healthy_sites_only(dice);

@@ -35,7 +35,7 @@ pub(crate) fn kill_supervisor(world: &mut World, machine: usize) {
 }
 
 pub(crate) fn run_due_supervisor(world: &mut World, machine: usize) {
-    // This event is outdated if an earlier one has replaced it.
+    // If an earlier event has replaced this one, nothing is done.
     if world.now_ms >= world.machines[machine].speaks_at_ms {
         world.machines[machine].speaks_at_ms = u64::MAX;
         run_supervisor(world, machine, |core, boot_ms| core.send_if_due(boot_ms, 0));
@@ -80,7 +80,7 @@ pub(crate) fn deliver_from_worker(
     }
 }
 
-/// Makes the supervisor act, and sends its messages.
+/// Runs `work` in the supervisor, and sends the messages that result.
 pub(crate) fn run_supervisor(
     world: &mut World,
     machine: usize,

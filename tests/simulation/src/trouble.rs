@@ -71,7 +71,8 @@ fn add_namesake(world: &mut World, supervisor: usize, for_ms: u64) {
         true => supervisor,
         false => machine,
     };
-    // If supervisors have different lanes in odd and even lives, the namesake begins with the lane of even lives.
+    // The namesake must begin with the lane that the supervisor has after an even number of starts, so the lanes are
+    // exchanged.
     let [odd, even] = world.plan.lanes[supervisor];
     let namesake = Machine::new(&world.plan, supervisor, instance as u64, [even, odd]);
     world.machines.push(namesake);

@@ -1,4 +1,5 @@
-//! The turns of the dispatcher: the events of its process, a network that loses messages, and deaths within a turn.
+//! The turns of the dispatcher (the steps of its loop, each with a commit): the events of its process, a network that
+//! loses messages, and deaths in the middle of a turn.
 
 use webfill_scheduler::effects::{BackfillWrite, Client, Committed, OutgoingMessage, StoreWrite};
 use webfill_scheduler::frontier::{FrontierConfig, FrontierError};
@@ -17,12 +18,12 @@ use crate::{
     supervisors,
 };
 
-/// The number of all requests for the dispatcher's status. Orders of the operator have other numbers.
+/// The request number for all requests for the dispatcher's status. Orders of the operator have other numbers.
 const STATUS: u64 = u64::MAX;
 
-/// The most deaths of the dispatcher within turns. Without a limit some worlds would not end. A `Retry-After` of
-/// robots.txt may exceed the time for which robots.txt is valid, and the page waits for that long. If the dispatcher
-/// dies meanwhile, the session ends and the task is recalled. The next delivery then requests robots.txt again.
+/// The most deaths of the dispatcher in the middle of a turn. Without a limit, some worlds would not end: a page may
+/// wait for a `Retry-After` that is longer than robots.txt is valid. If the dispatcher dies meanwhile, the task is
+/// recalled, and its next delivery requests robots.txt again.
 const MOST_DEATHS_IN_TURN: u64 = 1_000;
 
 /// Whether a turn was completed.
@@ -32,8 +33,8 @@ enum TurnOutcome {
     Died,
 }
 
-/// Whether a message recalls all tasks of a supervisor, as for an offline machine. Then the failures were not the fault
-/// of its sites.
+/// Whether a message recalls all tasks of a supervisor because its machine is offline. In that case the sites did not
+/// cause the failures.
 fn recalls_everything(message: &OutgoingMessage) -> bool {
     matches!(message, OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { scope, .. })
         if *scope == RecallScope::default())
@@ -99,7 +100,7 @@ pub(crate) fn kill_dispatcher(world: &mut World, down_ms: u64) {
 }
 
 pub(crate) fn wake_dispatcher(world: &mut World) {
-    // This event is outdated if an earlier one has replaced it.
+    // If an earlier event has replaced this one, nothing is done.
     if world.now_ms >= world.coordinator.wakes_at_ms {
         world.coordinator.wakes_at_ms = u64::MAX;
         run_turn(world, |_, _| Ok(()));
@@ -140,8 +141,8 @@ fn deliver_outcomes(world: &mut World, outcomes: SupervisorOutcomes) {
     machines::check_machine(world, attempts.filter(|_| turned == TurnOutcome::Done));
     if is_stale && turned == TurnOutcome::Done {
         let after = world.coordinator.open_witness().counters();
-        // Other work in the turn may lease tasks, take them back, or end a stopped crawl. All of this changes the
-        // counters.
+        // Whether outcomes have changed the counters is only checked if nothing else in the turn may change them, such
+        // as leases of tasks or the end of a stopped crawl.
         let ends_others = (0..world.plan.priorities.len()).any(|n| world.plan.ends_early(n));
         let ended = before.done != after.done && !ends_others;
         if ended || before.discovered != after.discovered {
@@ -196,7 +197,8 @@ fn run_turn(
         return TurnOutcome::Died;
     };
     if hurried {
-        // This ends the waits for all supervisors that were last heard of at least a second ago.
+        // Ends the waits for all supervisors that were silent for at least a second, instead of waiting for their
+        // leases.
         dispatcher.expire_recalls(now_ms + world.plan.lease_ms as i64);
     }
     let mut worked = work(dispatcher, now_ms).and_then(|()| dispatcher.on_tick(now_ms));
@@ -226,13 +228,14 @@ fn run_turn(
         match write {
             StoreWrite::Backfill(application) => schedule_application(world, application),
             StoreWrite::SiteStates(states) => site_states::write_site_states(world, states),
-            // These writes have no effect here, because the simulated workers mark no page as similar to a block.
+            // These writes to the store have no effect in simulated worlds, because the simulated workers mark no page
+            // as similar to a block.
             StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
         }
     }
     note_statuses(world, &committed.outgoing);
     standstill::check_standstill(world, committed.outgoing.iter().any(is_hand_out));
-    // Even if no machine loses its way to the web, a machine may count as offline because all of its hosts are dead.
+    // A machine may count as offline even though it has a connection, if all of its hosts are dead.
     world.backoff.may_be_over |= committed.outgoing.iter().any(recalls_everything);
     for message in committed.outgoing {
         match message {
@@ -256,7 +259,7 @@ fn run_turn(
     TurnOutcome::Done
 }
 
-/// Notes the reported status first, because later messages depend on it.
+/// Notes the reported status of the machines before anything else, because the checks of other messages use it.
 fn note_statuses(world: &mut World, messages: &[OutgoingMessage]) {
     for message in messages {
         if let OutgoingMessage::ToClient(Client::Http(asker), status) = message

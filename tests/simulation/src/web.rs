@@ -20,7 +20,7 @@ pub(crate) struct Web {
     blocks: Vec<Option<Range<u64>>>,
     pub(crate) judge: Judge,
     pub(crate) shared_servers: SharedServers,
-    /// For each page of a crawl, the number of requests while its site did not block.
+    /// For each page of a crawl, the number of its requests. Requests during a block are not counted.
     pub(crate) asked: BTreeMap<(CrawlKey, usize, usize), u32>,
 }
 

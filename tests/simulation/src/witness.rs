@@ -1,4 +1,4 @@
-//! Checks the dispatcher's database as another program would.
+//! The witness: checks the dispatcher's database from outside, as another program would.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::faults::is_failure;
 use crate::store::{UNREACHABLE, UNTIL_WOKEN};
 use crate::worker::Lease;
 
-/// The value in the database for the end of a backoff that only a person can end.
+/// The time that the database stores as the end of a backoff that only a person can end.
 const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
 pub(crate) struct DatabaseObserver {
     db: Connection,
-    /// The tasks that were done, with their outcomes and times.
+    /// The tasks that have ended, each with its outcome and its time.
     done: BTreeMap<i64, (String, i64)>,
 }
 
@@ -29,7 +29,8 @@ pub(crate) struct Counters {
     pub(crate) done: i64,
 }
 
-/// Tasks are counted in one pass and not for each site, because some worlds have thousands of sites.
+/// The SQL query that finds inconsistent counters. It counts tasks in one pass and not for each site, because some
+/// worlds have thousands of sites.
 const FAULTS: &str = "
     WITH at_sites AS MATERIALIZED (
         SELECT crawl, site, count(*) AS n FROM tasks WHERE state = 0 GROUP BY crawl, site
@@ -86,8 +87,8 @@ impl DatabaseObserver {
         texts.collect::<Result<_, _>>().expect("it is text")
     }
 
-    /// Finds inconsistencies and changes that must not happen. At sites that block, even good pages may be fetched
-    /// again, because their answer may have been the block.
+    /// Finds inconsistencies, and tasks that have changed after their end. At sites that block, even pages with the
+    /// outcome `ok` may be fetched again, because their answer may have been the block.
     pub(crate) fn find_faults(&mut self, blocking_sites: &[String]) -> Vec<String> {
         let mut faults = self.query_texts(FAULTS);
         for fault in &mut faults {
@@ -103,7 +104,8 @@ impl DatabaseObserver {
             if now.get(task) == Some(ended) {
                 continue;
             }
-            // A task may be queued again if its failure turns out to be due to its site or machine.
+            // Whether the task may continue after its end. For example, a failed task is queued again if its site or
+            // machine turns out to be the cause.
             let may_go_on = match ended.0.as_str() {
                 "stopped" => {
                     self.serves_several_records(*task) || self.is_wanted_by_another_crawl(*task)
@@ -144,8 +146,8 @@ impl DatabaseObserver {
         is_wanted.expect("there is one row")
     }
 
-    /// Whether several records list the page of a task. A task is stopped when all of them are complete. If another
-    /// record is fed later, the task is queued again.
+    /// Whether several records list the page of a task. Such a task is stopped when all of them are complete. If
+    /// another record is fed later, the task is queued again.
     fn serves_several_records(&self, task: i64) -> bool {
         let sql = "SELECT count(*) > 1 FROM task_records WHERE task = ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -166,7 +168,7 @@ impl DatabaseObserver {
     /// The sites whose backoff ends after this time, by the dispatcher's clock. Each has its id, its name, and the end
     /// of the backoff.
     pub(crate) fn backing_off_sites(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
-        // This condition makes SQLite use the index of sites that back off.
+        // The first condition makes SQLite use the index of sites that back off.
         let sql = "SELECT id, name, backoff_until_ms FROM sites
                    WHERE backoff_until_ms > 0 AND backoff_until_ms > ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -175,7 +177,8 @@ impl DatabaseObserver {
         rows.expect("its types")
     }
 
-    /// The sites whose states are in the store, according to the dispatcher. Each has the end of its backoff.
+    /// The sites whose states are in the store, according to the dispatcher's database. Each has the end of its
+    /// backoff.
     pub(crate) fn saved_states(&self) -> Vec<(String, Option<i64>)> {
         let sql = "SELECT name, iif(unreachable_to NOT NULL, ?1, iif(backoff_until_ms >= ?2, ?3,
                        nullif(backoff_until_ms, 0)))
@@ -206,7 +209,7 @@ impl DatabaseObserver {
         self.site_of(task as u64, delivery).is_some()
     }
 
-    /// The crawl and the outcome of a task that has ended. Tasks that records want are left out.
+    /// The crawl and the outcome of a task that has ended. `None` for tasks that have records.
     pub(crate) fn outcome_of(&self, task: u64) -> Option<(CrawlKey, String)> {
         let sql = "SELECT crawl, outcome FROM tasks WHERE id = ?1 AND state = 2
                        AND NOT EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)";
@@ -260,9 +263,9 @@ impl DatabaseObserver {
         })
     }
 
-    /// A site with a task that could be handed out now, according to the database. No task of the site may be leased,
-    /// and a crawl that is not held back must have a task queued there. With `only_app`, only crawls of this
-    /// application count, because other applications have limits.
+    /// Finds a site with a task that could be handed out now, according to the database: no task of the site is leased,
+    /// and a crawl that is not held back has a task queued there. With `only_app`, only crawls of this application
+    /// count, because other applications have limits.
     pub(crate) fn find_due_site(
         &self,
         now_ms: i64,

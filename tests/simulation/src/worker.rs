@@ -1,7 +1,6 @@
 //! A simulated worker process. The real code of `webfill-worker` decides what is known about sites, when a request may
 //! start, whether a page may be fetched, and which permits are valid. Only the runner around this code is simulated.
-//! Where the real one waits, it returns the time of waiting; where the real one sends a request, it returns the
-//! request.
+//! Where the real runner waits or sends a request, the simulated one returns the time or the request.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +29,10 @@ use crate::shared_servers::addresses;
 
 mod runner;
 
-/// The interval at which clocks are written to the shared cache, as in the real worker.
+/// The interval at which the worker writes the times of its last requests to the shared cache, as in the real worker.
 const CLOCKS_EVERY_MS: u64 = 2_000;
 
-/// A leased task and the number of its delivery.
+/// A leased task: its number, and how often it was delivered.
 pub(crate) type Lease = (i64, u32);
 
 /// One worker process.
@@ -53,7 +52,7 @@ pub(crate) struct Worker {
     pub(crate) saving: usize,
 }
 
-/// One site's runner, with its current task.
+/// The runner of one site, with its current task.
 struct Runner {
     task: Task,
     permit: Permit,
@@ -66,7 +65,7 @@ struct Runner {
 enum RunnerStage {
     /// The runner checks whether the page may be fetched.
     Checking(Box<PermissionCheck>),
-    /// The runner waits for the page's turn, or for the answer with the page.
+    /// The page may be fetched. The runner waits for the page's turn, or for the answer.
     Permitted {
         delay: Duration,
         turn: Turn,
@@ -89,7 +88,7 @@ pub(crate) struct FinishedTask {
     pub(crate) task: Task,
     pub(crate) outcome: Outcome,
     pub(crate) status: Option<u16>,
-    /// The earliest time for the next request to the site, and the current delay.
+    /// The earliest time for the next request to the site, and the site's current delay.
     next_start: Option<Instant>,
     delay: Option<Duration>,
     evidence: Option<Evidence>,
@@ -106,23 +105,23 @@ pub(crate) enum RunnerAction {
     Finish(Box<FinishedTask>),
 }
 
-/// Whether the runner's turn has come.
+/// The state of a runner that waits for the turn of its request.
 enum TurnWait {
     CalledBack,
     Until(Instant),
     Over,
 }
 
-/// The surroundings of a worker at one moment.
+/// The surroundings of a worker at one moment, such as the shared cache and the time.
 pub(crate) struct WorkerEnvironment<'a> {
     pub(crate) cache: &'a mut SharedCache,
-    /// The judge. It observes the answers of the shared cache.
+    /// The judge, which observes the answers of the shared cache.
     pub(crate) judge: &'a mut Judge,
     pub(crate) sabotage: Option<Sabotage>,
     pub(crate) process: Process,
     pub(crate) now: Now,
     pub(crate) now_ms: u64,
-    /// The machine's clock since its boot.
+    /// The time on the machine's clock, which starts when the machine boots.
     pub(crate) boot_ms: u64,
     pub(crate) longest_request_ms: u64,
 }
@@ -204,7 +203,8 @@ impl Worker {
         (touched.into_iter().collect(), says)
     }
 
-    /// Removes the queued tasks in a scope. Their order is the same whenever the seed is the same.
+    /// Removes the queued tasks that a recall affects. They are sorted, so that the same seed always yields the same
+    /// order.
     fn take_recalled_tasks(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         let mut queued = self.sites.borrow_mut().take_queued(scope);
         queued.sort_by_key(|task| task.task);
@@ -214,7 +214,7 @@ impl Worker {
             .collect()
     }
 
-    /// Notes that the request that [`RunnerAction::Ask`] returned was sent.
+    /// Notes that the request of [`RunnerAction::Ask`] was sent.
     pub(crate) fn on_request_sent(&mut self, number: usize, pending: Pending) {
         if let Some(runner) = self.runners.get_mut(&number) {
             runner.permit.note_request(true);
@@ -223,8 +223,8 @@ impl Worker {
         }
     }
 
-    /// Writes the clocks that have changed to the shared cache, and forgets idle sites. Does nothing if this is not
-    /// due, except when the process ends.
+    /// Writes the times of the last requests to sites to the shared cache, and forgets idle sites. Does nothing if this
+    /// is not due, except when the process ends.
     pub(crate) fn write_clocks(&mut self, owner: &str, around: &mut WorkerEnvironment<'_>) {
         if around.now_ms < self.clocks_kept_ms + CLOCKS_EVERY_MS && !self.has_drained() {
             return;
@@ -237,7 +237,7 @@ impl Worker {
         }
     }
 
-    /// Whether a request to the site is in progress and was not lost in transit.
+    /// Whether a request is in progress and has reached the site, because the machine had a connection to the web.
     pub(crate) fn has_reached_site(&self, site: usize) -> bool {
         let pending = self
             .runners
@@ -283,7 +283,8 @@ impl Worker {
 }
 
 impl FinishedTask {
-    /// The message about the end of a task. A page that completes all of its records needs no links to be followed.
+    /// The message that reports the end of a task. A page that completes all of its records needs no links to be
+    /// followed.
     pub(crate) fn to_message(
         &self,
         links: Vec<String>,

@@ -10,12 +10,13 @@ use crate::worker::{FinishedTask, Pending, RunnerAction, Worker, WorkerEnvironme
 use crate::world::World;
 use crate::{backoff, lost_ways, sabotaged, supervisors};
 
-/// These values are those of the real supervisor.
+/// The intervals in milliseconds at which a real supervisor checks its workers, restarts them, and considers them
+/// hanging.
 const CHECK_MS: u64 = 100;
 const BACKOFF_MS: u64 = 300;
 const WORKER_SILENT_MS: u64 = 15_000;
 
-// The worker, as its supervisor sees it.
+// The functions from here on are what a supervisor does with a worker: it starts one, and notices its death.
 
 pub(crate) fn start_worker(
     world: &mut World,
@@ -141,7 +142,7 @@ pub(crate) fn send_to_worker(
     world.schedule_in(1, event);
 }
 
-// The worker, as it sees itself.
+// The functions from here on are what happens in a worker process itself.
 
 pub(crate) fn is_alive(world: &World, machine: usize, slot: u16, incarnation: u32) -> bool {
     let worker = &world.machines[machine].workers[usize::from(slot)];
@@ -213,8 +214,8 @@ fn worker_and_environment(
     (worker, around)
 }
 
-/// Writes a worker's clocks to the shared cache. This is done when something happens to the worker, and some time after
-/// each answer. The real worker does it every two seconds.
+/// Writes the times of a worker's last requests to the shared cache, when something happens to the worker and some
+/// time after each answer. The real worker does it every two seconds.
 pub(crate) fn write_clocks(world: &mut World, machine: usize, slot: u16) {
     let owner = world.machines[machine].name().to_owned();
     let (worker, mut around) = worker_and_environment(world, machine, slot);
@@ -264,7 +265,7 @@ pub(crate) fn advance_runner(
     end_if_drained(world, machine, slot);
 }
 
-/// Handles the end of a runner's task. The task is given back, or has a page or a refusal to store.
+/// Handles the end of a runner's task: the task is given back, or its page (or the refusal to fetch it) is stored.
 fn end_task(world: &mut World, machine: usize, slot: u16, over: RunnerAction) {
     let worker = &mut world.machines[machine].workers[usize::from(slot)];
     match over {
@@ -353,8 +354,8 @@ fn check_lane(world: &mut World, machine: usize, crawl: CrawlKey, who: &str) {
     }
 }
 
-/// Checks that robots.txt is requested only if the cache has no fresh copy. This is checked only as long as nothing
-/// goes wrong.
+/// Checks that robots.txt is requested only if the cache has no fresh copy. This is checked only in worlds in which
+/// nothing goes wrong.
 fn check_cache_use(world: &mut World, site: usize, request: Request, who: &str) {
     let origin = format!("http://{}", site_name(site));
     let wall_ms = world.now().wall_ms;

@@ -43,7 +43,7 @@ pub(crate) struct World {
     pub(crate) machines_seen: ObservedMachines,
     /// The dispatchers, in a world with several dispatchers of which one serves.
     pub(crate) standbys: Option<Box<Standbys>>,
-    /// The moment at which monotonic clocks start.
+    /// The moment at which the monotonic clocks of all workers start.
     epoch: Instant,
     pub(crate) connections: u64,
     pub(crate) traces: bool,
@@ -110,7 +110,7 @@ impl World {
         self.schedule_at(self.now_ms + wait_ms, event);
     }
 
-    /// Takes the next event, and sets the time to that of the event. `None` if no event is left.
+    /// Takes the next event, and advances the time to it. `None` if no event is left.
     pub(crate) fn take_next_event(&mut self) -> Option<Event> {
         let ((at_ms, _), event) = self.events.pop_first()?;
         self.now_ms = at_ms;
@@ -137,7 +137,7 @@ impl World {
         *stopped = until_ms.max(*stopped);
     }
 
-    /// Makes a place continue, because a new process there is not stopped.
+    /// Makes a process continue, because a new process there is not stopped.
     pub(crate) fn resume(&mut self, place: Place) {
         self.stopped_until_ms.remove(&place);
     }
@@ -146,7 +146,7 @@ impl World {
         self.suspended_until_ms(place).is_some()
     }
 
-    /// The time until which a place is stopped; `None` if it is not stopped.
+    /// The time until which a process is stopped; `None` if it is not stopped.
     pub(crate) fn suspended_until_ms(&self, place: Place) -> Option<u64> {
         let until_ms = self.stopped_until_ms.get(&place).copied();
         until_ms.filter(|until_ms| *until_ms > self.now_ms)

@@ -18,7 +18,7 @@ fn run(supervisors: usize) -> LargeFleet {
     assert!(seen.welcome_again_ms > 0, "they were not welcome again");
     assert!(seen.welcome_again_ms <= 30_000, "{seen:?}");
     assert!(seen.even_again_ms > 0, "the sites were not shared evenly");
-    // Messages are batches of two tasks, batches of two outcomes, and heartbeats.
+    // Six messages, because tasks and outcomes come in batches of two, and there are heartbeats.
     assert!(seen.messages_per_task <= 6.0, "{seen:?}");
     seen
 }

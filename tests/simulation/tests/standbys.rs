@@ -17,8 +17,8 @@ use webfill_simulation::{
 /// The default number of seeds.
 const RUNS: u64 = 12;
 
-/// After a change of the plans, another seed may be needed to find a sabotage. This limits the time of the search for
-/// it, so that the test ends.
+/// The time for which another seed is searched that finds a sabotage, in case that a change of the plans has made the
+/// noted seed useless.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn number_from_env(name: &str) -> Option<u64> {
@@ -98,8 +98,8 @@ fn the_same_seed_is_the_same_world_with_standbys() {
     }
 }
 
-/// Checks that the sabotage is found with the noted seed or with another one. The environment may set the seeds to
-/// search; then the time is not limited.
+/// Checks that the noted seed, or another one, finds the sabotage (a deliberate fault). The environment may set the
+/// seeds to search; then the time is not limited.
 fn assert_is_found(sabotage: StandbySabotage, noted: u64) {
     let started = Instant::now();
     let found = match number_from_env("WEBFILL_SIMULATION_RUNS") {

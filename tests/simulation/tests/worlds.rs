@@ -11,8 +11,8 @@ const REGRESSIONS: &str = include_str!("../regressions.txt");
 /// The default number of seeds.
 const RUNS: u64 = 300;
 
-/// After a change of the plans, another seed may be needed to find a sabotage. This limits the time of the search for
-/// it, so that the test ends.
+/// The time for which another seed is searched that finds a sabotage, in case that a change of the plans has made the
+/// noted seed useless.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn number_from_env(name: &str) -> Option<u64> {
@@ -100,8 +100,8 @@ fn the_same_seed_is_the_same_world() {
     }
 }
 
-/// Checks that the sabotage is found with the noted seed or with another one. The environment may set the seeds to
-/// search; then the time is not limited.
+/// Checks that the noted seed, or another one, finds the sabotage (a deliberate fault). The environment may set the
+/// seeds to search; then the time is not limited.
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
     let (first, runs) = (
@@ -140,8 +140,8 @@ fn workers_that_ignore_recalls_are_found() {
     assert_is_found(Sabotage::RecallsAreIgnored, 65);
 }
 
-/// Seed 528 finds this fault only with an earlier order of tasks within a lease. Thousands of other seeds do not find
-/// it.
+/// Seed 528 found this fault when tasks within a lease had another order. Thousands of other seeds do not find it, so
+/// the test is ignored.
 #[test]
 #[ignore = "does no harm in the worlds of chance any more: it needs one that suits it"]
 fn a_worker_that_inherits_no_requests_under_way_is_found() {

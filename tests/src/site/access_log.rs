@@ -85,7 +85,7 @@ impl AccessLog {
         self.inner.1.notify_all();
     }
 
-    /// All requests so far.
+    /// All requests that the server has received so far.
     pub fn visits(&self) -> Visits {
         Visits(self.lock().clone())
     }
@@ -173,7 +173,8 @@ impl Visits {
     }
 
     /// All requests except for lost ones. A lost request got no answer on a kept-alive connection, and was repeated on
-    /// another connection. A client may repeat it immediately (RFC 9112, 9.3.1), without waiting for another turn.
+    /// another connection. A client may repeat it immediately (RFC 9112, 9.3.1), so it does not count for the delay
+    /// between requests.
     pub fn without_lost_requests(&self) -> Visits {
         let is_swallowed = |index: usize, visit: &Visit| {
             let is_reused = self.0[..index]

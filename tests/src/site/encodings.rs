@@ -70,7 +70,7 @@ pub fn gzip_bomb(mebibytes: u32) -> Vec<u8> {
         bomb.extend_from_slice(&compressed);
         sum.combine(&block_sum);
     }
-    // At the end: an empty final block, the checksum, and the length modulo 2^32.
+    // The end of the gzip file: an empty final block, the checksum, and the length modulo 2^32.
     bomb.extend_from_slice(&[0x03, 0x00]);
     bomb.extend_from_slice(&sum.sum().to_le_bytes());
     bomb.extend_from_slice(&sum.amount().to_le_bytes());

@@ -12,7 +12,7 @@ use super::{Connection, Request, Shared, may_have_body};
 /// The longest request head that is read, in bytes. The clients in the tests send far less.
 const HEAD_BYTES_MAX: usize = 256 * 1024;
 
-/// The first byte of a TLS connection (RFC 8446, 5.1). It is the beginning of no HTTP method.
+/// The first byte of a TLS connection (RFC 8446, 5.1). No HTTP method begins with it.
 const TLS_HANDSHAKE: u8 = 22;
 
 /// A connection that can be ended with a reset.
@@ -21,7 +21,7 @@ pub(super) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     fn reset_on_close(&self) -> io::Result<()>;
 }
 
-/// How the sending of a reply ended.
+/// How many bytes of a reply were sent, and why sending ended.
 struct SentReply {
     sent_bytes: u64,
     end: End,
@@ -72,7 +72,7 @@ pub(super) async fn serve<S: Transport>(stream: S, connection: Connection, share
     }
     if end == End::Reset {
         let stream = client.reader.unsplit(client.writer);
-        // If this fails, the connection is closed without a reset, and the test notices that.
+        // If the reset cannot be requested, the connection is closed normally, and the test notices that.
         let _ = stream.reset_on_close();
         return;
     }

@@ -36,7 +36,7 @@ struct Connection {
     client: IpAddr,
 }
 
-/// A request in the form in which answers get it.
+/// A request, as it is passed to the functions that decide the replies.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
@@ -128,7 +128,7 @@ struct Host {
     paths: HashMap<String, Answer>,
     /// The answer for all paths that have no answer of their own.
     otherwise: Option<Answer>,
-    /// A delay that is added to the latency of every page.
+    /// A delay before every page of the host, in addition to the page's own latency.
     latency: Duration,
 }
 

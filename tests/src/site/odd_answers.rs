@@ -92,7 +92,7 @@ fn status_lines() -> Vec<OddAnswer> {
     ]
 }
 
-/// An answer with the page. These lines are added to its head.
+/// An answer whose head contains these lines, and whose body is the page.
 fn script_with_lines(lines: &[u8]) -> Script {
     let head: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n";
     script().send([head, lines, b"\r\n", HTML.as_bytes()].concat())
@@ -228,7 +228,7 @@ fn chunks() -> Vec<OddAnswer> {
     ]
 }
 
-/// An answer with the page in a content coding, which the header names as `value`.
+/// An answer whose body is the page in a content coding. The header `content-encoding` has this `value`.
 fn coded_page(name: &'static str, value: &str, body: Vec<u8>, outcome: &'static str) -> OddAnswer {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-encoding: {value}\r\ncontent-length: {}\r\n\r\n",

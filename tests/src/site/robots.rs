@@ -44,7 +44,7 @@ pub const RULES: &str = "User-agent: *\nDisallow: /closed\n";
 const FETCHED: &[&str] = &["ok"];
 const REFUSED: &[&str] = &["disallowed"];
 const UNKNOWN: &[&str] = &["robots_unreachable"];
-/// The possible outcomes if neither a strict nor a tolerant reading of the file does harm.
+/// All outcomes. A case has them if both a strict and a tolerant reading of its file are harmless.
 const EITHER: &[&str] = &["ok", "disallowed", "robots_unreachable"];
 const NOT_FETCHED: &[&str] = &["disallowed", "robots_unreachable"];
 
@@ -91,8 +91,8 @@ pub fn odd_robots() -> Vec<OddRobots> {
     files
 }
 
-/// Files in every content coding, with all spellings of the coding's name. A file that cannot be decoded counts as
-/// unreachable, because it would allow everything if it was read without decoding.
+/// Files in every content coding, with all spellings of the coding's name (such as `gzip` and `x-gzip`). A file that
+/// cannot be decoded counts as unreachable, because it would allow everything if it was read without decoding.
 fn coded_files() -> Vec<OddRobots> {
     let rules = RULES.as_bytes();
     let coded = |coding: &str, body: Vec<u8>| text(body).header("content-encoding", coding);

@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use super::http1::Transport;
 use super::{AccessLog, Certificates, Connection, Shared, Site, Visits, http1, http2};
 
-/// The treatment of a connection before its first request is read.
+/// How the server treats a new connection before it reads a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConnectionPolicy {
     Serve,
@@ -184,7 +184,7 @@ impl Drop for Web {
 }
 
 fn serve_until(runtime: Runtime, stopped: oneshot::Receiver<()>) {
-    // An error means that the sender was dropped. The thread then ends, as after a message.
+    // `stopped` receives an error if its sender was dropped. In both cases the thread ends.
     let _ = runtime.block_on(stopped);
     runtime.shutdown_background();
 }
@@ -203,7 +203,7 @@ async fn serve(
         }
         return;
     }
-    // If this fails, only the latency is longer.
+    // `TCP_NODELAY` only shortens the latency, so an error is ignored.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = tls else {
         return http1::serve(stream, connection, &shared).await;

@@ -1,5 +1,5 @@
-//! The client of a crawl. It opens the crawl at its home, feeds the seeds, stops the crawl if that is planned, and
-//! asks until it has ended. Unanswered requests are repeated.
+//! The client of a crawl. It opens the crawl at its home (the dispatcher that is responsible for it), feeds the seeds,
+//! stops the crawl if that is planned, and asks until it has ended. Unanswered requests are repeated.
 
 use super::dispatcher::{Answer, Dispatcher};
 use super::message::CrawlNumber;
@@ -13,13 +13,13 @@ pub(super) struct Client {
     is_open: bool,
     fed: usize,
     seeds_ended: bool,
-    /// Whether the stop was answered. After that, no request of the crawl may start.
+    /// Whether the stop of the crawl was answered. After that, no request of the crawl may start.
     pub(super) is_stopped: bool,
     pub(super) is_over: bool,
 }
 
 impl Client {
-    /// Sends the next request.
+    /// Sends the client's next request to the crawl's home.
     pub(super) fn ask(
         &self,
         crawl: CrawlNumber,

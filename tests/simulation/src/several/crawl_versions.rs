@@ -10,7 +10,7 @@ use super::message::{CrawlNumber, Link, Message};
 use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
-/// The number of requests to the core that are answered immediately.
+/// The request number for requests to the core that are answered immediately.
 const AT_ONCE: u64 = u64::MAX;
 
 impl Dispatcher {
@@ -21,8 +21,8 @@ impl Dispatcher {
         self.memory.answers.push(Answer::Opened(crawl));
     }
 
-    /// Accepts up to `most` seeds after the first `fed` ones. Seeds of other dispatchers' sites are added to the
-    /// outbox.
+    /// Accepts up to `most` seeds, beginning with the seed number `fed`. Seeds at sites of other dispatchers are added
+    /// to the outbox, which sends them there.
     pub(super) fn feed_seeds(&mut self, crawl: CrawlNumber, fed: usize, most: usize, now_ms: i64) {
         let mut row = self.crawl(crawl).expect("it is open");
         let plan = self.plan.clone();
@@ -80,7 +80,8 @@ impl Dispatcher {
         }
     }
 
-    /// Opens a crawl in the core. A crawl with a page limit begins without any share of the limit.
+    /// Opens a crawl in the core. A crawl with a page limit begins with a limit of 0, until its home gives this
+    /// dispatcher a share.
     fn open_in_core(&mut self, crawl: CrawlNumber, now_ms: i64) -> u32 {
         let planned = &self.plan.crawls[crawl];
         let (id, most_pages) = (planned.id, planned.most_pages);
@@ -112,7 +113,7 @@ impl Dispatcher {
         done.expect("the database is healthy");
     }
 
-    /// Handles the core's answer to a stop. From now on, no task of the crawl starts here.
+    /// Handles the core's answer to a stop. From now on, no task of the crawl starts at this dispatcher.
     pub(super) fn handle_core_answer(&mut self, number: u64) {
         if number == AT_ONCE {
             return;

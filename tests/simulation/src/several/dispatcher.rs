@@ -31,15 +31,15 @@ pub(super) struct Dispatcher {
 
 #[derive(Default)]
 pub(super) struct VolatileState {
-    /// The messages to send after the next commit: `letters` to other dispatchers, and `answers` to the client.
+    /// What to send after the next commit: `letters` to other dispatchers, and `answers` to the client.
     pub(super) letters: Vec<(usize, Message)>,
     pub(super) answers: Vec<Answer>,
-    /// Links that are in the outbox or were in it, so that they are not added twice.
+    /// Links that are or were in the outbox, so that they are not added to it twice.
     pub(super) sent_lately: HashSet<(CrawlNumber, String)>,
-    /// The times at which links are sent again, for each receiver of unconfirmed links.
+    /// For each dispatcher that has not confirmed its links, the time at which they are sent again.
     pub(super) again_ms: BTreeMap<usize, i64>,
     pub(super) outbox_len: u64,
-    /// For each crawl whose home is here, the dispatchers that have carried out the current version.
+    /// For each crawl whose home is here, the dispatchers that have carried out the crawl's current version.
     pub(super) confirmed: BTreeMap<CrawlNumber, BTreeSet<usize>>,
     /// The crawls that the core was asked to stop, each with whether it has stopped.
     pub(super) stops: BTreeMap<CrawlNumber, bool>,
@@ -47,9 +47,9 @@ pub(super) struct VolatileState {
     pub(super) stops_asked: BTreeSet<CrawlNumber>,
     pub(super) waves: BTreeMap<CrawlNumber, CountWave>,
     pub(super) waves_begun: u64,
-    /// Used by a sabotage: links for the outbox that wait for another commit.
+    /// Links that a sabotage adds to the outbox in a later commit.
     pub(super) uncommitted: Vec<(usize, Link)>,
-    /// Used by a sabotage: the shares that were reported as kept.
+    /// For each crawl, the number of pages that were reported as kept. Only a sabotage uses them.
     pub(super) kept: BTreeMap<CrawlNumber, u64>,
 }
 
@@ -201,8 +201,8 @@ impl Dispatcher {
         }
     }
 
-    /// Runs the end of each turn of the real loop, without the commit. While the outbox is full, no tasks are handed
-    /// out. So the outbox only grows by the links of tasks that are already leased.
+    /// Runs the end of each turn of the real dispatcher's loop, without the commit. While the outbox is full, no tasks
+    /// are handed out, so it only grows by the links of tasks that are already leased.
     pub(super) fn run_turn_end(&mut self, now_ms: i64) {
         let is_held = self.is_held();
         let core = self.core();

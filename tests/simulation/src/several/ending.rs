@@ -15,13 +15,13 @@ pub(super) struct CountWave {
     number: u64,
     begun_ms: i64,
     counts: BTreeMap<usize, Counts>,
-    /// The sum of the previous wave, if all dispatchers had nothing to do in it.
+    /// The sum of the previous wave, if no dispatcher had anything to do in it.
     before: Option<Counts>,
 }
 
 impl Dispatcher {
-    /// Begins a wave if one is due. No wave begins before all dispatchers have the current version, because some may
-    /// not know the crawl yet.
+    /// Begins a wave (a round of questions to all dispatchers) if one is due. No wave begins before all dispatchers
+    /// have the crawl's current version, because some may not know the crawl yet.
     pub(super) fn begin_wave_if_due(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
         let may_end = row.seeds_ended || row.stopped;
@@ -37,7 +37,8 @@ impl Dispatcher {
 
     fn begin_wave(&mut self, crawl: CrawlNumber, before: Option<Counts>, now_ms: i64) {
         self.memory.waves_begun += 1;
-        // The life is a part of the number, so that answers to waves of an earlier life are ignored.
+        // The number of the wave contains the number of the dispatcher's starts, so answers to waves before a restart
+        // are ignored.
         let number = (u64::from(self.life) << 32) + self.memory.waves_begun;
         let wave = CountWave {
             number,
@@ -99,7 +100,7 @@ impl Dispatcher {
         if is_quiet && is_second {
             self.end_crawl(crawl);
         } else {
-            // The next tick begins another wave.
+            // Makes this wave look old, so that the next tick begins another one.
             wave.begun_ms = i64::MIN / 2;
         }
     }

@@ -17,10 +17,9 @@ use super::world::World;
 
 #[derive(Debug, Default)]
 pub(super) struct Judge {
-    /// The pages that each crawl has requested. Each has the dispatcher, its task there, and the last delivery of the
-    /// task.
+    /// For each page that a crawl has requested: the dispatcher, its task, and the last delivery of the task.
     requested: BTreeMap<(CrawlNumber, Place), (usize, u64, Delivery)>,
-    /// The number of requests that repeat a page and were excused.
+    /// The number of requests that repeat a page and are excused.
     pub(super) repeats: u64,
     pages: BTreeMap<CrawlNumber, u64>,
     pub(super) longest_outbox: u64,
@@ -29,9 +28,9 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Judges a request for a page through the supervisor of a dispatcher. A second request for a page is excused only
-    /// in one case: the dispatcher has died, and counted its supervisor as lost before the outcome arrived. Then the
-    /// request belongs to the same task with a later delivery.
+    /// Checks a request for a page through the supervisor of a dispatcher. A second request for a page is excused only
+    /// if the dispatcher has died and counted its supervisor as lost before the outcome arrived. Then both requests
+    /// belong to the same task, and the second one to a later delivery.
     pub(super) fn check_request(
         &mut self,
         (crawl, place): (CrawlNumber, Place),
@@ -72,8 +71,8 @@ impl Judge {
         }
     }
 
-    /// Judges the length of an outbox. Only seeds, and links of tasks that were leased before, may be added to a full
-    /// outbox.
+    /// Checks the length of an outbox. A full outbox may only grow by seeds, and by links of tasks that were leased
+    /// before.
     pub(super) fn check_outbox(&mut self, dispatcher: usize, len: u64, plan: &Plan) {
         self.longest_outbox = self.longest_outbox.max(len);
         let pages = plan.sites.iter().flatten();

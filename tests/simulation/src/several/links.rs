@@ -1,5 +1,5 @@
 //! Links to sites of other dispatchers. A link is added to the outbox in the same commit as the outcome that contains
-//! it. It is sent until it is confirmed, and accepted only once.
+//! it. It is sent until the other dispatcher confirms it, and accepted only once.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use super::message::{CrawlNumber, Link, Message};
 use super::sabotage::Sabotage;
 use super::tables;
 
-/// Links that are not confirmed after this time are sent again.
+/// Links that are not confirmed after this time, in milliseconds, are sent again.
 const AGAIN_MS: i64 = 500;
 
 impl Dispatcher {
-    /// Passes outcomes to the core, with the links to this dispatcher's own sites. All other links are added to the
-    /// outbox in the same commit.
+    /// Passes outcomes to the core, but only with the links to this dispatcher's own sites. All other links are added
+    /// to the outbox in the same commit.
     pub(super) fn handle_outcomes(&mut self, mut outcomes: SupervisorOutcomes, now_ms: i64) {
         for done in &mut outcomes.done {
             let (task, delivery) = (done.task, done.delivery);
-            // Outcomes under an expired lease are ignored, as the core does.
+            // An outcome under an expired lease is ignored here, because the core ignores it, too.
             let leased = self.with_db(|db| tables::find_leased_task(db, task, delivery));
             let Some((key, depth)) = leased else { continue };
             let is_own = |url: &mut String| self.owner_of(url) == self.number;
@@ -73,7 +73,7 @@ impl Dispatcher {
         self.put_crawl(crawl, &row);
     }
 
-    /// For a sabotage: adds links to the outbox only after the outcomes were committed.
+    /// Adds links to the outbox only after the outcomes were committed. Only a sabotage calls this.
     pub(super) fn fill_outbox_later(&mut self, now_ms: i64) {
         for (receiver, link) in std::mem::take(&mut self.memory.uncommitted) {
             let mut row = self.crawl(link.crawl).expect("it is known");
@@ -85,7 +85,7 @@ impl Dispatcher {
         drop(self.commit(now_ms));
     }
 
-    /// Sends the first links for a receiver. Does nothing if links to this receiver are in transit.
+    /// Sends the oldest links in the outbox to a dispatcher. Does nothing if links to it are already in transit.
     pub(super) fn send_links(&mut self, receiver: usize, now_ms: i64) {
         let again_ms = self.memory.again_ms.get(&receiver);
         if self.memory.outbox_len == 0 || again_ms.is_some_and(|at_ms| now_ms < *at_ms) {

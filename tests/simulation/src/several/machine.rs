@@ -1,5 +1,5 @@
 //! The supervisor of a dispatcher: its real core, and a simple worker that requests one page at a time from each site.
-//! Politeness is judged in worlds with one dispatcher.
+//! Politeness is not judged here, but in worlds with one dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -38,7 +38,7 @@ pub(super) struct Worker {
     free_ms: BTreeMap<usize, u64>,
 }
 
-/// The next event at a site.
+/// What a site's worker does next.
 #[derive(Debug)]
 pub(super) enum SiteAction {
     Nothing,

@@ -13,8 +13,8 @@ pub(super) struct Link {
 
 #[derive(Debug, Clone)]
 pub(super) enum Message {
-    /// Links in the order of the outbox. The links for each receiver have numbers from 1 on; `first` is the first
-    /// number here.
+    /// Links in the order of the sender's outbox. The links for each receiver are numbered from 1; `first` is the
+    /// number of the first link here.
     Links { first: u64, links: Vec<Link> },
     /// Confirms that all links up to this number are committed.
     Taken { up_to: u64 },
@@ -28,8 +28,8 @@ pub(super) enum Message {
     CrawlTaken { crawl: CrawlNumber, version: u64 },
     /// Asks for the state of a crawl that the sender does not know, although links of this crawl have arrived.
     CrawlWanted { crawl: CrawlNumber },
-    /// Asks for a share of a crawl's page limit. Requests are numbered. Before sending it, the sender has given up all
-    /// pages of its share beyond `kept`. It would like `more` pages.
+    /// Asks for a share of a crawl's page limit. `request` numbers the questions. Before sending, the sender has given
+    /// up all pages of its share beyond `kept`. It would like `more` pages.
     ShareWanted {
         crawl: CrawlNumber,
         request: u64,
@@ -72,14 +72,13 @@ impl Counts {
         self.taken += other.taken;
     }
 
-    /// Whether the dispatchers have nothing to do: no task is leased, and either none is queued or the page limit is
-    /// used up.
+    /// Whether nothing is left to do: no task is leased, and either none is queued or the page limit is used up.
     pub(super) fn are_quiet(&self, most_pages: Option<u64>) -> bool {
         let is_used_up = most_pages.is_some_and(|most| self.pages >= most);
         self.leased == 0 && (self.queued == 0 || is_used_up)
     }
 
-    /// Whether links are in transit.
+    /// Whether links are in transit between dispatchers.
     pub(super) fn have_links_under_way(&self) -> bool {
         self.sent != self.taken
     }

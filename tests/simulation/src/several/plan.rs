@@ -29,9 +29,9 @@ pub(super) struct Plan {
     pub(super) batch: usize,
     /// If the outbox has more links than this, the dispatcher hands out no tasks.
     pub(super) full_outbox: u64,
-    /// The number of pages in one request for a share.
+    /// The number of pages that a dispatcher requests when its share of a page limit is used up.
     pub(super) share: u64,
-    /// A wave whose answers are still missing after this time is started again.
+    /// A wave (a round of questions to all dispatchers) is repeated if answers are still missing after this time.
     pub(super) wave_ms: i64,
 }
 
@@ -48,14 +48,14 @@ pub(super) struct CrawlPlan {
     pub(super) stops_at_ms: Option<u64>,
 }
 
-/// How messages travel between dispatchers.
+/// How messages travel between dispatchers. For example, one in `loss_once_in` messages is lost.
 #[derive(Debug)]
 pub(super) struct NetworkPlan {
     pub(super) loss_once_in: u64,
     pub(super) twice_once_in: u64,
     pub(super) late_once_in: u64,
     pub(super) latest_ms: u64,
-    /// The longest delay of a wave's messages.
+    /// The longest delay of the messages of a wave (a round of questions to all dispatchers).
     pub(super) slowest_wave_ms: u64,
     /// Interruptions of the network. Each has the two dispatchers whose messages are lost, and the times of its start
     /// and its end.
@@ -98,12 +98,12 @@ impl Plan {
         }
     }
 
-    /// Draws the world of a seed, changed so that the sabotage probably causes a fault.
+    /// Draws the world of a seed, and changes it so that the sabotage probably causes a fault.
     pub(super) fn for_sabotage(sabotage: Sabotage, seed: u64) -> Plan {
         let mut plan = Plan::from_seed(seed);
         if sabotage == Sabotage::OneWaveIsEnough {
-            // The crawl has one task at a time. It may move to another dispatcher while a slow wave asks the
-            // dispatchers.
+            // In this world, the crawl has only one task at a time. The task may move to another dispatcher while a
+            // slow wave asks the dispatchers.
             let mut dice = Dice::new(seed ^ 0x5017);
             plan.sites = draw_chain(&mut dice, 8);
             plan.crawls.truncate(1);
@@ -116,7 +116,8 @@ impl Plan {
         plan
     }
 
-    /// A plan for measurements: a larger web, without faults.
+    /// A plan for measurements, without faults: a web with this many sites, pages for each site, and links on each
+    /// page.
     pub(super) fn for_measuring(sites: usize, pages: usize, links: usize) -> Plan {
         let mut dice = Dice::new(1);
         let slots = SlotMap::draw(&mut dice);

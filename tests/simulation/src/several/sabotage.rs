@@ -3,11 +3,11 @@
 /// The deliberate faults. Each has a test in `tests/several.rs` with a seed that finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
-    /// The outbox is only in memory.
+    /// The outbox (the links that wait to be sent to other dispatchers) is only in memory.
     OutboxIsNotDurable,
     /// The links of an outcome are committed to the outbox only after the outcome.
     OutboxIsCommittedLater,
-    /// Links that are repeated are accepted again.
+    /// Links that arrive a second time are accepted again.
     ReceiverDoesNotDedupe,
     /// Links are confirmed before they are committed.
     ConfirmedBeforeCommit,
@@ -17,13 +17,13 @@ pub enum Sabotage {
     LinksUnderWayAreForgotten,
     /// A crawl ends after a single wave in which no dispatcher has anything to do.
     OneWaveIsEnough,
-    /// Of two versions of a crawl, the one that arrives last is valid, even if it is older.
+    /// Of two versions of a crawl, the one that arrives last is valid, even if it is the older one.
     OlderVersionsCount,
-    /// A stop is answered as soon as it was carried out at the home of the crawl.
+    /// A stop is answered as soon as the crawl's home has carried it out, although other dispatchers have not.
     StopIsAnsweredEarly,
-    /// Repeated old requests for shares are carried out again.
+    /// Requests for a share of the page limit are carried out again if they are old and arrive once more.
     OldShareRequestsCount,
-    /// A dispatcher uses the pages of a share until their return is confirmed.
+    /// A dispatcher still uses the pages of its share that it has given back, until this is confirmed.
     ReturnedSharesAreUsed,
     /// A dispatcher hands out tasks although its outbox is full.
     FullOutboxesDoNotHold,

@@ -23,7 +23,7 @@ impl SlotMap {
         SlotMap { owners }
     }
 
-    /// The dispatcher that owns the site, or is the home of the crawl, with this name.
+    /// The dispatcher that owns the site with this name, or is the home of the crawl with this name.
     pub(super) fn owner(&self, name: &str) -> usize {
         self.owners[slot_of(name)]
     }

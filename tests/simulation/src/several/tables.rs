@@ -1,6 +1,6 @@
 //! The state of a dispatcher besides its tasks: the outbox, the number of links accepted from each other dispatcher,
-//! and each crawl with its version, share and counts. It is in the same file as the tasks, so it is committed together
-//! with them.
+//! and each crawl with its version, share and counts. It is in the same file as the tasks, so both are committed
+//! together.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;

@@ -21,10 +21,10 @@ use super::plan::Plan;
 use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
-/// A dispatcher repeats its unanswered messages after each interval of this length.
+/// The interval at which a dispatcher repeats its unanswered messages.
 const TICK_MS: u64 = 250;
 
-/// The most deaths within turns. The limit makes each world end.
+/// The most deaths of dispatchers in the middle of a turn. The limit makes each world end.
 const MOST_DEATHS_IN_TURN: u64 = 60;
 
 pub(super) struct World {
@@ -305,7 +305,7 @@ impl World {
         }
     }
 
-    /// Passes on a message of the core after the commit.
+    /// Delivers a message that the core sent in a turn. This is done after the commit.
     fn route_message(&mut self, number: usize, message: OutgoingMessage) {
         match message {
             OutgoingMessage::ToSupervisor(peer, message) => {

@@ -1,5 +1,5 @@
-//! Draws plans of worlds with standbys. They are plans of worlds with one dispatcher, to which further dispatchers and
-//! their faults are added.
+//! Draws the plans of worlds with standbys (dispatchers that take over if the serving one dies). Each plan is that of a
+//! world with one dispatcher, to which further dispatchers and their faults are added.
 
 use crate::dice::Dice;
 use crate::faults::Fault;
@@ -17,7 +17,8 @@ impl Plan {
     pub(crate) fn with_standbys(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x57A4);
-        // Some of these faults have a counterpart that names the dispatcher. The others do not matter here.
+        // These faults are for worlds with one dispatcher. For some of them, [`NodeFault`] has one that names the
+        // dispatcher. The others do not matter here.
         plan.faults.retain(|(_, fault)| {
             !matches!(
                 fault,
@@ -29,7 +30,7 @@ impl Plan {
         });
         plan.judges_standstill = false;
         let mut standbys = StandbyPlan::draw(dice, &plan);
-        // With dice of their own, so that everything else is the same with and without them.
+        // Snapshots draw from other random numbers, so everything else is the same with and without them.
         standbys.add_snapshots(&mut Dice::new(seed ^ 0x5A95), &plan);
         plan.standbys = Some(standbys);
         plan
@@ -44,7 +45,7 @@ impl Plan {
             return plan;
         };
         match sabotage {
-            // Effects are released while their records cannot reach the journal.
+            // This needs times in which the records of commits cannot reach the journal.
             StandbySabotage::EffectsPrecedeTheRecord => {
                 standbys.cut_journal_off(dice, plan.estimate_ms);
             }
@@ -115,7 +116,7 @@ impl StandbyPlan {
     }
 
     fn draw_fault(&self, dice: &mut Dice, plan: &Plan) -> NodeFault {
-        // In two of three cases, the fault affects the serving dispatcher.
+        // In two of three cases, the fault affects the serving dispatcher, which `None` stands for.
         let node = match dice.once_in(3) {
             true => Some(dice.between(0, self.nodes as u64 - 1) as usize),
             false => None,

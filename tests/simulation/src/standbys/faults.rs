@@ -1,7 +1,7 @@
 //! The faults of dispatchers and of the journal.
 
-/// A fault. `for_ms` and `down_ms` are its duration. `node` is the number of the dispatcher; `None` means the serving
-/// one.
+/// A fault of a dispatcher or of the journal. `for_ms` and `down_ms` are its duration. `node` is the number of the
+/// dispatcher; `None` means the serving one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NodeFault {
     Dies {
@@ -32,7 +32,7 @@ pub(crate) enum NodeFault {
     },
     /// The serving dispatcher is asked to hand over.
     HandsOver,
-    /// A snapshot of a dispatcher's file is made, and the records that it has applied are removed.
+    /// A snapshot of a dispatcher's file is made, and the journal records that the file contains are removed.
     SnapshotIsMade {
         node: usize,
     },

@@ -1,4 +1,4 @@
-//! The checks of the journal, of which dispatcher sends messages, and of the equality of all files.
+//! Checks that the journal is correct, that only the right dispatcher sends messages, and that all files are equal.
 
 use webfill_scheduler::frontier::{apply_commits, open_file, shared_rows};
 use webfill_scheduler::journal::{Content, JournalReader, Record};
@@ -8,7 +8,7 @@ use crate::world::World;
 
 use super::{Reference, Standbys, StandbysReport};
 
-/// The tables are checked whenever this many further records were added.
+/// The tables are checked whenever this many records were added to the journal.
 const RECORDS_BETWEEN_CHECKS: u64 = 64;
 
 pub(super) fn begin_reference(world: &mut World) {
@@ -20,7 +20,7 @@ pub(super) fn begin_reference(world: &mut World) {
     });
 }
 
-/// Notes a record that was added to the journal.
+/// Applies a record that was added to the journal to the reference file, and checks it.
 pub(super) fn apply_to_reference(world: &mut World, record: Record) {
     let standbys = world.standbys_mut();
     standbys.report.records += 1;
@@ -80,7 +80,7 @@ pub(crate) fn check_files(world: &mut World) {
             continue;
         };
         if process.core.is_some() && !process.is_at_end(journal.last_number()) {
-            // Either some of its commits are not in the journal yet, or the dispatcher has not noticed that it was
+            // Either some commits of this dispatcher are not in the journal yet, or it has not noticed that it was
             // replaced.
             continue;
         }

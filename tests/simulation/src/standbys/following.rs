@@ -11,7 +11,7 @@ use crate::{network, operator};
 
 use super::{Asker, StandbyEvent};
 
-/// A supervisor tries the next address when no message has arrived for this share of its lease.
+/// A supervisor tries the next dispatcher's address if no message has arrived for this fraction of its lease.
 const PATIENCE_IN_LEASES: f64 = 0.25;
 const LEAST_PATIENCE_MS: u64 = 300;
 
@@ -23,7 +23,7 @@ pub(super) fn reaches_fleet(world: &mut World, node: usize) -> bool {
     world.standbys_mut().nodes[node].no_fleet_until_ms <= now_ms
 }
 
-/// Notes that a message of a dispatcher has reached a machine.
+/// Notes that a dispatcher's message has reached a machine, so that the machine stays with this dispatcher.
 pub(crate) fn note_heard_from_dispatcher(world: &mut World, machine: usize) {
     let now_ms = world.now_ms;
     if let Some(standbys) = &mut world.standbys {
@@ -99,7 +99,8 @@ fn send_to_node(world: &mut World, asker: Asker, frame: Vec<u8>) {
     let standbys = world.standbys_mut();
     standbys.asked_node = (standbys.asked_node + 1) % standbys.nodes.len();
     let node = match standbys.nodes.iter().position(|node| node.serves()) {
-        // In half of the cases, the sender already knows the address, so that worlds end soon.
+        // In half of the cases, the sender already knows the address of the serving dispatcher, so that worlds end
+        // soon.
         Some(node) if standbys.dice.once_in(2) => node,
         _ => standbys.asked_node,
     };

@@ -1,4 +1,5 @@
-//! The store of the journal and of the lease. It behaves as MongoDB does with a majority of its members.
+//! The simulated store of the journal (the records of all commits) and of the lease (the right to serve). It behaves as
+//! MongoDB does with a majority of its members.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, JournalRequest, Le
 /// The most records that a read returns.
 const READ_AT_ONCE: usize = 20;
 
-/// A copy of a dispatcher's file, beside the file that applies the journal as it is written.
+/// A copy of a dispatcher's file, from which a dispatcher that is far behind can begin.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
     pub(super) path: PathBuf,
@@ -23,7 +24,7 @@ pub(super) struct Journal {
     /// The time of the last renewal of the lease, by the wall clock of its holder.
     pub(super) renewed_wall_ms: i64,
     pub(super) away_until_ms: u64,
-    /// The newest one.
+    /// The newest snapshot.
     pub(super) snapshot: Option<Snapshot>,
 }
 
@@ -95,7 +96,7 @@ impl Journal {
         (answer, Vec::new())
     }
 
-    /// Adds records in order, until the number of one is already taken.
+    /// Adds records in order, up to the first record whose number is already taken.
     fn append(&mut self, records: Vec<Record>) -> (JournalAnswer, Vec<Record>) {
         let first = records.first().map_or(0, |record| record.number);
         let count = records.len() as u64;
@@ -117,7 +118,7 @@ impl Journal {
         if let (Some(last), Some((number, epoch))) = (added.last(), end)
             && last.number < number
         {
-            // The number was taken before, and that record was cut.
+            // This number was taken before, and the record with it was removed from the journal.
             answer = AppendAnswer::Taken { number, epoch };
             added.clear();
         }
@@ -139,7 +140,7 @@ impl Journal {
         }
     }
 
-    /// Removes all records with lower numbers, except the last one.
+    /// Removes all records with lower numbers than this, except for the last record of the journal.
     pub(super) fn cut_before(&mut self, number: u64) {
         let kept = number.min(self.last_number());
         self.records = self.records.split_off(&kept);

@@ -44,7 +44,8 @@ pub(super) fn start_node(world: &mut World, node: usize) {
     world.schedule_in(1, Event::Standby(ticks));
 }
 
-/// Ends the process of a dispatcher between two events. Its requests that are in transit to the journal still arrive.
+/// Ends the process of a dispatcher between two events. The requests that it has already sent to the journal still
+/// arrive.
 pub(super) fn kill_node(world: &mut World, node: usize, down_ms: u64) {
     world.trace(|_| format!("dispatcher {node} dies"));
     if world.standbys_mut().nodes[node].process.take().is_some() {
@@ -185,7 +186,7 @@ fn note_unreadable(world: &mut World, node: usize, why: &str) {
     world.faults.push(fault);
 }
 
-/// The answers that a dispatcher gets in place of this one in a world with a sabotage. Otherwise only this answer.
+/// In a world with a sabotage, the answers that a dispatcher gets in place of this answer. Otherwise only this answer.
 fn sabotage_answer(
     world: &mut World,
     node: usize,
@@ -214,7 +215,7 @@ fn sabotage_answer(
     )
 }
 
-/// Notes that a command has not been answered for some time.
+/// Informs the dispatcher that its command to the journal has not been answered for some time.
 pub(super) fn note_missing_answer(
     world: &mut World,
     node: usize,

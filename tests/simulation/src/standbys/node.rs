@@ -19,8 +19,8 @@ use super::{StandbyEvent, Standbys};
 pub(super) struct Node {
     pub(super) folder: tempfile::TempDir,
     pub(super) number: usize,
-    /// The difference between the machine's wall clock and the true time. A process uses the value that it finds at its
-    /// start.
+    /// The difference between the machine's wall clock and the true time. A process keeps the value that it finds at
+    /// its start.
     pub(super) clock_ahead_ms: i64,
     pub(super) process: Option<Process>,
     pub(super) no_journal_until_ms: u64,
@@ -30,13 +30,14 @@ pub(super) struct Node {
 pub(super) struct Process {
     pub(super) life: u32,
     pub(super) ahead_ms: i64,
-    /// The file of the dispatcher; `None` while it serves, because the core then uses the file.
+    /// The dispatcher's database file; `None` while it serves, because the core has then opened the file.
     pub(super) file: Option<rusqlite::Connection>,
     pub(super) member: Member,
     pub(super) core: Option<Box<Core>>,
-    /// Effects of commits that wait until a record is in the journal, with the number of this record.
+    /// Effects of commits (such as messages) that wait until a record is in the journal, with the number of this
+    /// record.
     pub(super) held: VecDeque<(u64, Committed)>,
-    /// Events that arrived while too many records were in transit to the journal.
+    /// Events that wait because too many records are in transit to the journal.
     pub(super) deferred: VecDeque<StandbyEvent>,
     /// The time at which the process last committed to its file.
     pub(super) kept_ms: u64,
@@ -90,12 +91,12 @@ impl Process {
         self.ahead_ms + true_ms as i64
     }
 
-    /// Whether all commits of a serving dispatcher are in the journal, and no other records follow them.
+    /// Whether the journal contains all commits of the serving dispatcher, and `last` (its last record) is one of them.
     pub(super) fn is_at_end(&self, last: u64) -> bool {
         self.member.is_idle() && self.member.last_appended_number() == last
     }
 
-    /// Applies commits to the file of a standby.
+    /// Applies commits from the journal to the file of a standby.
     pub(super) fn apply(&mut self, commits: &[ReadCommit]) -> Result<(), String> {
         let Some(file) = &mut self.file else {
             return Ok(());
@@ -103,7 +104,7 @@ impl Process {
         apply_commits(file, commits).map_err(|error| error.to_string())
     }
 
-    /// Applies the remaining records of the journal.
+    /// Applies the remaining records of the journal to the dispatcher's file.
     pub(super) fn apply_rest(&mut self, records: Vec<Record>) -> Result<(), String> {
         let answer = JournalAnswer::Read {
             records,
@@ -119,14 +120,14 @@ impl Process {
 }
 
 impl Standbys {
-    /// The process of this life; `None` if it has ended.
+    /// The dispatcher's process, if it is still the one of this life (the number of its start).
     pub(super) fn process(&mut self, node: usize, life: u32) -> Option<&mut Process> {
         let process = self.nodes[node].process.as_mut();
         process.filter(|process| process.life == life)
     }
 
-    /// In some worlds, the journal's primary dies in the middle of a command. Then only the first records are added,
-    /// and the command gets no answer.
+    /// In some worlds, the server of the journal dies in the middle of a command. Then only the first records are
+    /// added, and the command gets no answer.
     pub(super) fn cut_short(&mut self, mut request: JournalRequest) -> (JournalRequest, bool) {
         let mut is_cut_short = false;
         if let JournalRequest::Append(records) = &mut request

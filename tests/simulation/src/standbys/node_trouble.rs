@@ -44,7 +44,7 @@ pub(super) fn inject_node_fault(world: &mut World, fault: NodeFault) {
     }
 }
 
-/// The number of the dispatcher that a fault affects; `None` if no dispatcher serves.
+/// The number of the dispatcher that a fault affects; `None` if it is meant for the serving one and none serves.
 fn resolve_node(world: &mut World, node: Option<usize>) -> Option<usize> {
     let nodes = &world.standbys_mut().nodes;
     node.or_else(|| nodes.iter().position(|node| node.serves()))

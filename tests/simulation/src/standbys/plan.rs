@@ -11,10 +11,11 @@ pub(super) const MISSED_AFTER_MS: u64 = 250;
 #[derive(Debug, Clone)]
 pub(crate) struct StandbyPlan {
     pub(super) nodes: usize,
-    /// The length of a lease. `tick_ms` is the interval at which the lease is renewed and the journal is read.
+    /// The length of the lease that lets a dispatcher serve. After each `tick_ms`, a dispatcher renews the lease or
+    /// reads the journal.
     pub(super) lease_ms: u64,
     pub(super) tick_ms: u64,
-    /// The largest size of a record, and of all records that are in transit.
+    /// The largest size of a record, and of all records that are in transit to the journal.
     pub(super) part_bytes: usize,
     pub(super) on_their_way_bytes: usize,
     /// The interval at which a serving dispatcher commits to its own file.
@@ -53,7 +54,7 @@ impl StandbyPlan {
         }
     }
 
-    /// The additional time that a world may take because of these faults.
+    /// The additional time that a world may take because of its faults.
     pub(crate) fn patience_ms(&self, hand_over_ms: u64) -> u64 {
         (100 + 20 * self.faults.len() as u64) * (self.lease_ms + hand_over_ms)
     }

@@ -1,15 +1,15 @@
-//! Deliberate faults, which show that faults of dispatchers with standbys are found. The rules of the journal are those
-//! of the product, so most of these faults change the answers that a dispatcher gets.
+//! Deliberate faults, which show that faults of standby dispatchers are found. The code for the journal is that of the
+//! product, so most of these faults change the answers that a dispatcher gets from the journal.
 
 use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, Lease, Record};
 
 /// The deliberate faults. Each has a test in `tests/standbys.rs` with a seed that finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StandbySabotage {
-    /// Effects are released before the record of their commit is in the journal.
+    /// Effects of a commit (such as messages) are released before its record is in the journal.
     EffectsPrecedeTheRecord,
     /// If a record with the same number is already in the journal, it counts as the dispatcher's own, whatever its
-    /// epoch is.
+    /// epoch (the number of the lease) is.
     EpochsAreNotCompared,
     /// A dispatcher continues although it has not renewed its lease.
     TenuresDoNotEnd,
@@ -24,15 +24,15 @@ pub enum StandbySabotage {
     LostAnswersCountAsDone,
     /// A new dispatcher begins without the last records of the dispatcher before it.
     TheEndIsNotRead,
-    /// A file is ahead of the journal, because commits are stored in it before their records are added to the journal.
+    /// The files of dispatchers contain commits whose records are not in the journal yet.
     FilesAreAhead,
     /// A late write of a former dispatcher to the store takes effect.
     LateWritesCount,
 }
 
 impl StandbySabotage {
-    /// The answers that a dispatcher gets in place of this one. `by_wall_clocks` is the lease as it would be if wall
-    /// clocks decided about it.
+    /// The answers that a dispatcher gets in place of this one. `by_wall_clocks` changes a lease to what it would be if
+    /// wall clocks decided about it.
     pub(super) fn change_answer(
         self,
         mut answer: JournalAnswer,
@@ -76,7 +76,7 @@ impl StandbySabotage {
     }
 }
 
-/// An answer that makes a dispatcher believe that it has read the journal to its end.
+/// An answer that makes a dispatcher believe that it has read the whole journal.
 fn answer_at_end(records: Vec<Record>) -> JournalAnswer {
     JournalAnswer::Read {
         records,

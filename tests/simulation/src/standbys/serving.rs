@@ -1,4 +1,4 @@
-//! The serving dispatcher: its turns, and the release of their effects.
+//! The serving dispatcher: its turns, and the release of their effects (such as messages).
 
 use webfill_scheduler::effects::{Client, Committed, OutgoingMessage, SiteStatesWrite, StoreWrite};
 use webfill_scheduler::frontier::{
@@ -17,21 +17,21 @@ use super::{
     sabotage::StandbySabotage,
 };
 
-/// The most deaths of dispatchers within turns. The limit makes each world end.
+/// The most deaths of dispatchers in the middle of a turn. The limit makes each world end.
 const MOST_DEATHS_IN_TURN: u64 = 100;
 
 /// A dispatcher that has handed over starts again after this time.
 const STARTS_AGAIN_MS: u64 = 300;
 
 impl Process {
-    /// Whether events must wait until more of the records in transit are in the journal.
+    /// Whether events must wait until more records have reached the journal.
     fn is_busy(&self, keeps_every_ms: u64, now_ms: u64) -> bool {
         let is_due = now_ms >= self.kept_ms + keeps_every_ms;
         self.hands_over || self.member.is_full() || (is_due && !self.member.is_idle())
     }
 }
 
-/// Opens the core on a file that has applied the whole journal.
+/// Opens the dispatcher's core on a file to which the whole journal was applied.
 pub(super) fn start_serving(world: &mut World, node: usize, life: u32, begins: Option<ReadCommit>) {
     let true_ms = world.now_ms;
     let settings = CoreSettings {
@@ -122,7 +122,8 @@ fn handle_at_node(world: &mut World, node: usize, event: StandbyEvent) {
                 MessageToDispatcher::Outcomes(outcomes) => core.handle_outcomes(outcomes, now_ms),
             });
         }
-        // A repeated order that arrives after its answer would undo orders that were given since then.
+        // An order that was answered is ignored if it arrives again, because it would undo orders that were given since
+        // then.
         StandbyEvent::FromClient {
             asker: Asker::Operator(order),
             ..
@@ -253,7 +254,7 @@ pub(super) fn continue_serving(world: &mut World, node: usize) {
     journalling::send_requests(world, node);
 }
 
-/// Commits to the dispatcher's file. Does so only if this is due and everything in the file is in the journal.
+/// Commits to the dispatcher's file if this is due and the journal contains everything that is in the file.
 fn commit_file_if_due(world: &mut World, node: usize) {
     let now_ms = world.now_ms;
     let standbys = world.standbys_mut();
@@ -286,7 +287,8 @@ pub(super) fn begin_hand_over(world: &mut World, node: usize) {
     }
 }
 
-/// Releases the effects whose records are in the journal, while the dispatcher holds the lease.
+/// Releases the effects of commits (such as messages) whose records are in the journal, while the dispatcher holds the
+/// lease.
 pub(super) fn release_effects(world: &mut World, node: usize) {
     loop {
         let now_ms = world.now_ms;
@@ -346,7 +348,7 @@ fn send_effects(world: &mut World, node: usize, committed: Committed) {
                 let takes_ms = world.site_states.draw_delay_ms();
                 world.schedule_in(takes_ms, Event::Standby(gets));
             }
-            // As with one dispatcher, these writes have no effect here.
+            // These writes to the store have no effect in simulated worlds.
             StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
         }
     }
@@ -367,8 +369,8 @@ fn send_effects(world: &mut World, node: usize, committed: Committed) {
     }
 }
 
-/// Stores states of sites, if their writer still has the lease: the store compares its epoch in the same
-/// transaction.
+/// Stores states of sites, if the dispatcher that wrote them still has the lease. The store checks this by the epoch
+/// (the number of the lease) in the same transaction.
 pub(super) fn store_states_of(
     world: &mut World,
     node: usize,

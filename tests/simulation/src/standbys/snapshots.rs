@@ -1,4 +1,4 @@
-//! Snapshots of dispatchers' files, and the removal of the records that they have applied.
+//! Snapshots (copies of dispatchers' files), and the removal of the journal records that a snapshot contains.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use super::node::Process;
 use super::plan::StandbyPlan;
 
 impl StandbyPlan {
-    /// Adds snapshots to some worlds, at random times and of random dispatchers, also of those that are far behind.
+    /// Adds snapshots to some plans, at random times and from random dispatchers, even from those that are far behind.
     pub(super) fn add_snapshots(&mut self, dice: &mut Dice, plan: &Plan) {
         let most = dice.one_of(&[0, 0, 4, 40]);
         for _ in 0..most {
@@ -27,7 +27,8 @@ impl StandbyPlan {
     }
 }
 
-/// Makes a snapshot of a dispatcher's file, if it is newer than the last one, and removes the records before its last.
+/// Makes a snapshot of a dispatcher's file, unless the last snapshot is as new. Then removes the journal records
+/// before the last one that the snapshot contains.
 pub(super) fn make_snapshot(world: &mut World, node: usize) {
     let path = world.coordinator.folder().join("snapshot");
     let standbys = world.standbys_mut();
@@ -47,7 +48,7 @@ pub(super) fn make_snapshot(world: &mut World, node: usize) {
     standbys.report.snapshots += 1;
 }
 
-/// Lets a dispatcher begin again with the snapshot, if records that it needs are no longer there.
+/// Lets a dispatcher begin again from the snapshot, if the journal records that it needs were removed.
 pub(super) fn begin_with_snapshot(world: &mut World, node: usize) {
     let Standbys {
         nodes,
@@ -65,7 +66,7 @@ pub(super) fn begin_with_snapshot(world: &mut World, node: usize) {
 }
 
 impl Process {
-    /// Puts a snapshot in the place of the file, unless the file has applied as much.
+    /// Replaces the dispatcher's file by a snapshot, unless the file already contains as many records.
     pub(super) fn replace_file(
         &mut self,
         snapshot: &Snapshot,
@@ -85,7 +86,7 @@ impl Process {
     }
 }
 
-/// The events of a plan's snapshots.
+/// The snapshots of a plan as events that happen at their times.
 pub(super) fn snapshot_faults(plan: &StandbyPlan) -> impl Iterator<Item = (u64, NodeFault)> {
     let snapshots = plan.snapshots.iter();
     snapshots.map(|(at_ms, node)| (*at_ms, NodeFault::SnapshotIsMade { node: *node }))

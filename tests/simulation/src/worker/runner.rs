@@ -1,9 +1,10 @@
-//! The runner of a site: its next steps, and its reactions to answers.
+//! The runner of a site, which performs one task of the site after another: its next steps, and its reactions to
+//! answers.
 
 use super::*;
 
 impl Worker {
-    /// Advances the runner of a site. Returns its next action. Call this again until the action is `Nothing`.
+    /// Advances the runner of a site. Returns its next action. The caller repeats this until the action is `Nothing`.
     pub(crate) fn advance(
         &mut self,
         number: usize,
@@ -54,7 +55,7 @@ impl Worker {
         }
     }
 
-    /// Continues until the runner has to wait or the task ends.
+    /// Advances the runner until it has to wait or its task ends.
     fn advance_runner(
         &self,
         runner: &mut Runner,
@@ -179,7 +180,7 @@ impl Worker {
         check.note_cache_entry(entry.as_ref(), self.robots_knowledge(), around.now);
     }
 
-    /// Acts on the decision about a page: the runner waits for the page's turn, or the task ends.
+    /// Acts on the decision whether a page may be fetched: the runner waits for the page's turn, or the task ends.
     fn apply_permission(
         &self,
         permission: Permission,
@@ -333,7 +334,7 @@ impl Worker {
     }
 }
 
-/// The evidence that a worker reports about a failed page.
+/// The evidence that a worker reports about a failed page, such as `the server returned 503`.
 fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
     let sign = match (response.answer, response.status) {
         (Answer::Silent, _) => response.error.clone()?,
