@@ -13,8 +13,8 @@ pub fn is_white_space(character: char) -> bool {
         || matches!(character, '\u{2800}' | '\u{3164}' | '\u{ffa0}')
 }
 
-/// Whether a character is a mark that shows nothing by itself: Unicode's property `Default_Ignorable_Code_Point`,
-/// except characters that count as white space here, and the marks of interlinear notes.
+/// Whether a character shows nothing by itself: it has Unicode's property `Default_Ignorable_Code_Point`, or marks an
+/// interlinear note. Characters for which [`is_white_space`] is true are excluded.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
@@ -36,14 +36,13 @@ pub fn is_invisible(character: char) -> bool {
     )
 }
 
-/// Whether a character modifies the one before it: variation selectors, and the tags that choose the country of a
-/// flag.
+/// Whether a character only modifies the one before it: a variation selector, or a tag letter of a region's flag.
 pub(crate) fn is_selector(character: char) -> bool {
     is_tag(character)
         || matches!(character, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Whether a character is a tag letter, as in the emoji of a region's flag.
+/// Whether a character is a tag letter. Tag letters follow a flag emoji and name its region, such as Scotland.
 pub(crate) fn is_tag(character: char) -> bool {
     matches!(character, '\u{e0020}'..='\u{e007f}')
 }
@@ -52,7 +51,8 @@ fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }
 
-/// Whether a character has no meaning even within a word: possible line breaks, and the byte order mark.
+/// Whether a character means nothing even inside a word: a mark that allows or forbids a line break, or the byte order
+/// mark.
 fn is_break(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
@@ -71,9 +71,9 @@ pub fn trim(text: &str) -> &str {
     }
 }
 
-/// Whether a character is a letter or mark of a script in which a joiner changes how the end of a word looks.
+/// Whether a joiner after this character changes how the end of a word looks, as in Arabic and the scripts of India.
 fn is_joined_letter(character: char) -> bool {
-    // The scripts from Hebrew on. The blocks before it are Latin, Greek, Cyrillic and Armenian.
+    // All scripts from Hebrew on count. The blocks before Hebrew are Latin, Greek, Cyrillic and Armenian.
     character >= '\u{590}' && !is_white_space(character)
 }
 
@@ -86,7 +86,7 @@ pub fn collapse_white_space(text: &str) -> String {
             has_space = true;
             continue;
         }
-        // Next to white space, a mark of text direction has no effect.
+        // A mark of text direction has no effect next to white space, so it is dropped.
         if has_space && is_invisible(character) && !is_selector(character) {
             continue;
         }

@@ -24,18 +24,18 @@ pub enum DateOrder {
     MonthFirst,
 }
 
-/// The result of reading a text.
+/// The result of reading a text as a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DateReading {
     /// The text is not a date, or has other words beside it.
     None,
     /// The date in ISO 8601, as precise as it is written.
     Date(String),
-    /// The text is written as a date, but no such day exists, or it is ambiguous.
+    /// The text is written as a date, but it is ambiguous, or no such day exists.
     Undecided,
 }
 
-/// The longest text that may be a date, in bytes. Its normal form may have at most 100.
+/// The most bytes of a text that is read as a date. Longer texts are not dates.
 const MAX_TEXT_BYTES: usize = 400;
 
 /// Reads each text as a date. The texts are values of one field: if one of them shows the order of day and month, it
@@ -46,7 +46,7 @@ pub fn read_dates<T: AsRef<str>>(texts: &[T], order: Option<DateOrder>) -> Vec<D
     dates.read(order)
 }
 
-/// The dates in several texts of a field. How to read them is not decided yet.
+/// The dates found in several texts of a field, before the order of day and month is decided.
 pub struct Dates(Vec<Option<WrittenDate>>);
 
 impl Dates {
@@ -58,7 +58,7 @@ impl Dates {
         Dates(written.collect())
     }
 
-    /// The evidence for the order of day and month: numbers over twelve must be days.
+    /// What the texts show about the order of day and month: a number over twelve must be a day.
     pub fn evidence(&self) -> DateEvidence {
         let mut evidence = DateEvidence::default();
         for (first, second) in self.numbers() {
@@ -74,7 +74,7 @@ impl Dates {
             .any(|(first, second)| first <= 12 && second <= 12 && first != second)
     }
 
-    /// Reads the dates in this order of day and month; without an order, ambiguous dates are undecided.
+    /// Reads the dates in the given order of day and month. Without an order, ambiguous dates are undecided.
     pub fn read(self, order: Option<DateOrder>) -> Vec<DateReading> {
         let readings = self.0.into_iter().map(|written| match written {
             None => DateReading::None,
@@ -85,7 +85,7 @@ impl Dates {
         readings.collect()
     }
 
-    /// The two numbers of each date in which only the order shows which one is the day.
+    /// The two leading numbers of each date such as `01/02/2024`, in which only the order shows the month.
     fn numbers(&self) -> impl Iterator<Item = (i8, i8)> {
         self.0.iter().filter_map(|written| match written {
             Some(WrittenDate::Parts(Parts::Numbers(first, second, _), ..)) => {
@@ -96,7 +96,7 @@ impl Dates {
     }
 }
 
-/// The evidence of a field's texts for its order of day and month.
+/// What the texts of a field show about its order of day and month.
 #[derive(Debug, Clone, Default)]
 pub struct DateEvidence {
     day_first: bool,
@@ -120,7 +120,7 @@ impl DateEvidence {
     }
 }
 
-/// A date as it is written.
+/// A date as it is written, before the order of day and month is decided.
 enum WrittenDate {
     /// An ISO 8601 date, ready to use.
     Iso(String),
@@ -190,8 +190,7 @@ impl WrittenDate {
     }
 }
 
-/// The date with the century of a two-digit year, as in `Fri, 01 Mar 24` (RFC 822). It is this or the last century,
-/// depending on which has the date on this weekday.
+/// Completes a two-digit year, as in `Fri, 01 Mar 24` (RFC 822). The weekday decides between 19xx and 20xx.
 fn resolve_century(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8, i8)> {
     let is_its_day = |year: &i16| {
         Date::new(*year, month, day)
@@ -201,7 +200,7 @@ fn resolve_century(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8
     Some((years.into_iter().find(is_its_day)?, month, day))
 }
 
-/// A date in ISO 8601 or RFC 3339.
+/// Reads a date in ISO 8601 or RFC 3339; `None` for other texts.
 fn parse_iso(text: &str) -> Option<String> {
     let begins = text.len() >= 10 || text.len() == 8;
     let pieces = begins.then(|| Pieces::parse(text).ok()).flatten()?;

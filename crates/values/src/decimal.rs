@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// The most digits of a number, and the largest power of ten, of either sign.
+/// The most digits of a number, and the largest power of ten by which they are multiplied, positive or negative.
 const MAX_DIGITS: usize = 400;
 const MAX_EXPONENT: i64 = 400;
 
-/// The most digits that are written out instead of as a power of ten.
+/// A number with more digits than this is written as a power of ten.
 const MAX_PLAIN_DIGITS: i64 = 100;
 
 /// A number: `digits` (an integer) times ten to the power of `exponent`. The digits have no zeros at either end, so
@@ -94,7 +94,7 @@ impl Decimal {
         self.exponent >= 0
     }
 
-    /// The number written out in digits; as a power of ten if it would have more than a hundred.
+    /// The number as text: all its digits, or a power of ten if there would be more than a hundred.
     pub fn plain(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         let count = self.digits.len() as i64;
@@ -118,8 +118,8 @@ impl Decimal {
         format!("{sign}{whole}.{fraction}")
     }
 
-    /// The JSON number: an integer of up to 64 bits, or a double that holds every digit; `None` if neither does. With
-    /// `fraction`, a whole number keeps a fraction, such as `5.0`.
+    /// The JSON number: a 64-bit integer, or a double if a double holds every digit; otherwise `None`. With `fraction`,
+    /// a whole number keeps a fraction, such as `5.0`.
     pub fn to_number(&self, fraction: bool) -> Option<Number> {
         let plain = self.plain();
         if self.is_integer() && !fraction {

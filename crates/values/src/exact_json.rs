@@ -1,5 +1,5 @@
-//! JSON whose numbers keep all digits: a number that fits neither a 64-bit integer nor a double is read as a text of
-//! its digits. Zero loses its sign, because `-0` would be a double.
+//! JSON whose numbers keep all digits. A number that fits neither a 64-bit integer nor a double is read as a text of
+//! its digits. Zero loses its sign, because `-0` would be read as a double.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::decimal::Decimal;
 
-/// Numbers with fewer characters never lose a digit: a double holds 15 decimal digits.
+/// A number in JSON with fewer characters than this never loses a digit, because a double holds 15 decimal digits.
 const LONG: usize = 16;
 
 /// Whether any number in a JSON text would lose digits as a JSON number.
@@ -30,14 +30,14 @@ pub fn exact_json_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A JSON text with some of its numbers rewritten.
+/// The JSON text with each number replaced for which `rewrite` returns a text.
 fn rewrite_numbers(text: &str, rewrite: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     let (mut written, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'"' => at += text_length(&bytes[at..]),
+            b'"' => at += string_length(&bytes[at..]),
             b'-' | b'0'..=b'9' => {
                 let end = at + bytes[at..].iter().take_while(|b| is_of_number(b)).count();
                 if let Some(other) = rewrite(&text[at..end]) {
@@ -58,7 +58,7 @@ fn rewrite_numbers(text: &str, rewrite: impl Fn(&str) -> Option<String>) -> Cow<
 }
 
 /// The length in bytes of the JSON string at the start, quotation marks included.
-fn text_length(bytes: &[u8]) -> usize {
+fn string_length(bytes: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = bytes.get(at) {
         match byte {

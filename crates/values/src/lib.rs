@@ -1,5 +1,5 @@
-//! Values, for all code that reads, stores or compares them: which characters show nothing, when two spellings are
-//! the same value, and numbers that lose no digit. No state, no files, no network.
+//! Rules for values that all code shares which reads, stores or compares them: which characters show nothing, when two
+//! spellings are the same value, and numbers that lose no digit. No state, no files, no network.
 //!
 //! | question | function |
 //! |---|---|

@@ -19,7 +19,7 @@ use crate::decimal::Decimal;
 use marks::{Group, Notation};
 use written::{Brackets, WrittenNumber};
 
-/// The result of reading a text.
+/// The result of reading a text as a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumberReading {
     /// The text has no digit.
@@ -39,7 +39,7 @@ pub fn read_numbers<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Vec<Num
     numbers.read(&numbers.evidence())
 }
 
-/// The numbers in several texts of a field. How to read them is not decided yet.
+/// The numbers found in several texts of a field, before their notation is decided.
 pub struct Numbers {
     found: Vec<Option<WrittenNumber>>,
     notations: Vec<Notation>,
@@ -52,11 +52,11 @@ impl Numbers {
             .map(|text| WrittenNumber::find(text.as_ref(), set));
         Numbers {
             found: found.collect(),
-            notations: marks::notations(set),
+            notations: marks::allowed_notations(set),
         }
     }
 
-    /// The evidence of these texts for the notation of the field.
+    /// What these texts show about the notation of the field's numbers.
     pub fn evidence(&self) -> NumberEvidence {
         let mut evidence = NumberEvidence::default();
         for written in self.found.iter().flatten() {
@@ -70,11 +70,14 @@ impl Numbers {
         let alone = NumberEvidence::default();
         self.found.iter().flatten().any(|written| {
             written.brackets == Brackets::Bare
-                || alone.readings(written, &self.notations, |_| true).len() > 1
+                || alone
+                    .possible_readings(written, &self.notations, |_| true)
+                    .len()
+                    > 1
         })
     }
 
-    /// Reads the numbers in the notation that all texts of the field show.
+    /// Reads the numbers. `evidence` decides between notations where a number can be read in several.
     pub fn read(&self, evidence: &NumberEvidence) -> Vec<NumberReading> {
         let readings = self.found.iter().map(|written| match written {
             None => NumberReading::None,
@@ -84,16 +87,17 @@ impl Numbers {
     }
 }
 
-/// The evidence of a field's texts for the notation of its numbers.
+/// What the texts of a field show about the notation of its numbers.
 #[derive(Debug, Clone, Default)]
 pub struct NumberEvidence {
-    /// Decimal marks, each the only possible one for some text.
+    /// Decimal marks (`.` or `,`), each of which is the only possible one in some text.
     decimals: Vec<char>,
     /// Some number has spaces between groups of digits.
     spaced: bool,
     /// Some numbers are in brackets.
     in_brackets: bool,
-    /// Some numbers are not in brackets. If others are, their brackets are an accountant's minus.
+    /// Some numbers are not in brackets. If other numbers of the field are, their brackets mean minus, as in
+    /// accounting.
     without_brackets: bool,
 }
 
@@ -146,11 +150,12 @@ impl NumberEvidence {
         if written.has_rival {
             return NumberReading::Several;
         }
-        let mut readings = self.readings(written, notations, |_| true);
+        let mut readings = self.possible_readings(written, notations, |_| true);
         if readings.len() > 1
             && let Some(decimal) = self.decimal().or(written.decimal_of_currency())
         {
-            readings = self.readings(written, notations, |notation| notation.decimal == decimal);
+            readings =
+                self.possible_readings(written, notations, |notation| notation.decimal == decimal);
         }
         let ([reading], Some(negative)) = (&readings[..], self.is_negative(written)) else {
             return NumberReading::Undecided;
@@ -165,7 +170,7 @@ impl NumberEvidence {
     }
 
     /// The possible readings of the digits, each as whole part and fraction.
-    fn readings(
+    fn possible_readings(
         &self,
         written: &WrittenNumber,
         notations: &[Notation],
@@ -190,13 +195,13 @@ impl NumberEvidence {
         readings
     }
 
-    /// Whether the number is negative; `None` if its brackets may or may not be an accountant's minus.
+    /// Whether the number is negative; `None` if it is unclear whether its brackets mean minus, as in accounting.
     fn is_negative(&self, written: &WrittenNumber) -> Option<bool> {
         match written.brackets {
             Brackets::None => Some(written.negative),
             Brackets::OfMoney => Some(true),
             Brackets::Bare if self.in_brackets && self.without_brackets => Some(true),
-            // A count in brackets, such as the number of reviews.
+            // Plain digits in brackets are a count, such as the number of reviews.
             Brackets::Bare if written.runs.len() == 1 => Some(written.negative),
             Brackets::Bare => None,
         }

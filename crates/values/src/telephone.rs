@@ -12,8 +12,8 @@ pub fn telephone_digits(text: &str) -> Option<String> {
     (7..=15).contains(&digits.len()).then_some(digits)
 }
 
-/// Whether two texts are the same telephone number. Equal digits are not enough: `1.234567` and `12.34567` have the
-/// same ones, and so may two dates. The separators must show that it is a telephone number.
+/// Whether two texts are the same telephone number. Their digits must be equal, and separators must show that they are
+/// telephone numbers: `1.234567` and `12.34567` have equal digits too, and so may two dates.
 pub(crate) fn is_equivalent_telephone(one: &str, other: &str) -> bool {
     let shows = is_separated(one) || is_separated(other);
     let dates = is_date_like(one) || is_date_like(other);
@@ -26,7 +26,7 @@ fn is_separated(text: &str) -> bool {
     text.chars().any(|c| !c.is_ascii_digit() && c != '.')
 }
 
-/// Whether a text has three groups of digits, one of them a year.
+/// Whether a text has three groups of digits, one of which may be a year.
 fn is_date_like(text: &str) -> bool {
     let groups = || text.split(|c: char| !c.is_ascii_digit());
     let is_year = |group: &str| group.len() == 4 && matches!(&group[..2], "18" | "19" | "20");

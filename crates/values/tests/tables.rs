@@ -1,4 +1,4 @@
-//! The tables of `tests/data`: white space and invisible marks, and spellings of one value.
+//! Checks the tables of `tests/data`: white space and invisible marks, and different spellings of one value.
 
 use serde_json::Value;
 use webfill_values::{
@@ -6,7 +6,7 @@ use webfill_values::{
     folded_form, is_blank, is_equivalent_value, normal_form, read_dates, read_numbers, trim,
 };
 
-/// The cells of each line of a table, without comment lines.
+/// The cells of each line of a tab-separated table. Lines that begin with `#` are skipped.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let lines = table.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -128,7 +128,8 @@ fn numbers_are_read_as_they_are_written_around_the_world() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A number without the trailing zeros of its fraction. One zero stays if it is all that shows the fraction.
+/// Formats a number without the zeros at the end of its fraction. One zero stays if there is no other digit in the
+/// fraction: `5.0`.
 fn format_reading(reading: NumberReading) -> String {
     match reading {
         NumberReading::None => "none".to_owned(),

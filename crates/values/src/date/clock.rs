@@ -14,17 +14,17 @@ pub(super) struct Clock {
     pub(super) offset: Option<i32>,
 }
 
-/// The text is written as a time, but no such time exists, or its zone is unknown.
+/// The error for a text that is written as a time, but no such time exists or its zone is unknown.
 pub(super) struct InvalidTime;
 
-/// Words between a date and its time, and words after a time.
+/// Words that may stand between a date and its time (`BEFORE`), and words that may follow a time (`BEHIND`).
 const BEFORE: &[&str] = &[
     "at", "um", "à", "om", "a las", "alle", "ore", "alle ore", "às", "o", "o godz", "godz", "kl",
     "t", "-", "–", ",", "@", "|",
 ];
 const BEHIND: &[&str] = &["uhr", "uur", "h", "o'clock", "hrs", "hs"];
 
-/// Words before and after two numbers that make them a time even if a point separates them.
+/// Words that make two numbers separated by a point a time, as in `um 17.30` and `17.30 Uhr`.
 const BEFORE_POINTS: &[&str] = &["um", "om", "ore", "kl", "kl.", "godz", "godz."];
 const BEHIND_POINTS: &[&str] = &["uhr", "uur"];
 
@@ -44,7 +44,7 @@ impl fmt::Display for Clock {
 }
 
 impl Clock {
-    /// Splits off the time of day: the text without it, and the time.
+    /// Splits a text into the rest without its time of day, and the time of day.
     pub(super) fn split_off_clock(text: &str) -> Result<(String, Option<Clock>), InvalidTime> {
         let Some((begin, end, mut digits)) = find_clock(text) else {
             return Ok((text.to_owned(), None));
@@ -63,7 +63,7 @@ impl Clock {
     }
 }
 
-/// The numbers of a time of day.
+/// The numbers of a time of day as they are written, not yet checked.
 struct ClockNumbers {
     hour: i8,
     minute: i8,
@@ -72,7 +72,7 @@ struct ClockNumbers {
 }
 
 impl ClockNumbers {
-    /// Takes `AM` or `PM` off the text, and adjusts the hour.
+    /// Removes `AM` or `PM` from the start of the text, and converts the hour to the 24-hour clock.
     fn take_am_pm<'t>(&mut self, text: &'t str) -> Result<&'t str, InvalidTime> {
         let lower = text.to_ascii_lowercase();
         let half = ["a.m.", "p.m.", "am", "pm"].into_iter().find(|half| {
@@ -111,7 +111,7 @@ fn find_clock(text: &str) -> Option<(usize, usize, ClockNumbers)> {
             continue;
         }
         if length <= 2
-            && let Some((end, digits)) = parse_at(text, begin, length)
+            && let Some((end, digits)) = parse_numbers_at(text, begin, length)
         {
             return Some((begin, end, digits));
         }
@@ -120,11 +120,11 @@ fn find_clock(text: &str) -> Option<(usize, usize, ClockNumbers)> {
     None
 }
 
-fn digit_count(text: &str) -> usize {
+fn leading_digit_count(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-fn parse_at(text: &str, begin: usize, length: usize) -> Option<(usize, ClockNumbers)> {
+fn parse_numbers_at(text: &str, begin: usize, length: usize) -> Option<(usize, ClockNumbers)> {
     let hour: i8 = text[begin..begin + length].parse().ok()?;
     let mut end = begin + length;
     let rest = &text[end..];
@@ -137,11 +137,11 @@ fn parse_at(text: &str, begin: usize, length: usize) -> Option<(usize, ClockNumb
     let is_sign = rest.starts_with(':')
         || rest.starts_with(['h', 'H'])
         || (rest.starts_with('.') && has_point_separator(&text[..begin], &rest[1..]));
-    // `8 h 30`: French writes spaces around the `h`.
+    // French writes spaces around the `h`: `8 h 30`.
     let spaced = rest
         .strip_prefix(" h ")
-        .filter(|behind| digit_count(behind) == 2);
-    if is_sign && digit_count(&rest[1..]) == 2 {
+        .filter(|behind| leading_digit_count(behind) == 2);
+    if is_sign && leading_digit_count(&rest[1..]) == 2 {
         digits.minute = rest[1..3].parse().ok()?;
         end += 3;
     } else if let Some(behind) = spaced {
@@ -156,7 +156,7 @@ fn parse_at(text: &str, begin: usize, length: usize) -> Option<(usize, ClockNumb
         return (has_half || lower == "uhr").then_some((end, digits));
     }
     let rest = &text[end..];
-    if rest.starts_with(':') && digit_count(&rest[1..]) == 2 {
+    if rest.starts_with(':') && leading_digit_count(&rest[1..]) == 2 {
         digits.second = rest[1..3].parse().ok()?;
         end += 3;
         let rest = &text[end..];
@@ -192,7 +192,7 @@ fn strip_word_after_clock(text: &str) -> &str {
     }
 }
 
-/// Takes the time zone off the text, with a comment in brackets after it.
+/// Takes the time zone off the start of the text, and a comment in brackets after it. Returns the offset and the rest.
 fn take_zone(text: &str) -> Result<(Option<i32>, &str), InvalidTime> {
     let inner = text.trim_start_matches(['(', ' ']);
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}');
@@ -207,7 +207,7 @@ fn take_zone(text: &str) -> Result<(Option<i32>, &str), InvalidTime> {
     if !is_offset && !is_name {
         return Ok((None, text));
     }
-    let seconds = zones::offset(&word).ok_or(InvalidTime)?;
+    let seconds = zones::parse_offset(&word).ok_or(InvalidTime)?;
     let mut rest = inner[length..].trim_start_matches([')', ' ']);
     if rest.starts_with('(') {
         rest = rest

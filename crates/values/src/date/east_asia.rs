@@ -1,11 +1,11 @@
-//! Chinese and Japanese dates: `2024年3月1日(金) 午後3時5分` is `Friday 2024-3-1 03:05 PM`, `二〇二四年三月一日` is
-//! `2024-3-1`.
+//! Chinese and Japanese dates in western order: `2024年3月1日(金) 午後3時5分` becomes `Friday 2024-3-1 03:05 PM`, and
+//! `二〇二四年三月一日` becomes `2024-3-1`.
 
 use super::clock::InvalidTime;
 use super::names;
 
-/// Names of Japanese eras and of the Chinese republic. Dates in them are not read: their year depends on when the era
-/// began.
+/// Names of Japanese eras and of the Chinese republic. A date with one of them is an error, because its years are
+/// counted from the start of the era.
 const ERAS: [&str; 8] = ["明治", "大正", "昭和", "平成", "令和", "民國", "民国", "㋿"];
 
 /// The words for morning and afternoon.
@@ -18,7 +18,7 @@ const HALVES: [(&str, &str); 4] = [
 
 const UNITS: &str = "年月日号號時时点點分秒";
 
-/// The date in western order and with western marks. Other texts are unchanged.
+/// Rewrites a Chinese or Japanese date in western order and with western marks. Other texts stay unchanged.
 pub(super) fn to_western_date(text: &str) -> Result<String, InvalidTime> {
     if !text.contains(['年', '月']) {
         return Ok(text.to_owned());
@@ -31,7 +31,7 @@ pub(super) fn to_western_date(text: &str) -> Result<String, InvalidTime> {
     let half = take_am_pm(&mut plain)?;
     let numbers = replace_marks(&plain);
     let numbers = match numbers.split_once('-') {
-        // Year and month alone, as ISO 8601 has them.
+        // Only a year and a month: the month gets two digits, as in ISO 8601.
         Some((year, month)) if month.len() == 1 => format!("{year}-0{month}"),
         _ => numbers,
     };
@@ -97,7 +97,7 @@ fn take_weekday(text: &mut String) -> Option<i8> {
 }
 
 /// Takes the word for morning or afternoon out of a date. Twelve o'clock is an error except with the Chinese word for
-/// afternoon, because writers disagree whether it is noon or midnight.
+/// afternoon, because writers disagree whether the others mean noon or midnight.
 fn take_am_pm(text: &mut String) -> Result<Option<&'static str>, InvalidTime> {
     let Some((name, half)) = HALVES.iter().find(|(name, _)| text.contains(name)) else {
         return Ok(None);
@@ -110,16 +110,16 @@ fn take_am_pm(text: &mut String) -> Result<Option<&'static str>, InvalidTime> {
     Ok(Some(half))
 }
 
-/// The text with numbers in Chinese characters replaced by digits, where a unit follows.
+/// Replaces numbers in Chinese characters with digits, but only where a unit such as 年 (year) follows.
 fn convert_numerals(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut run = String::new();
     for character in text.chars() {
-        if value_of(character).is_some() {
+        if numeral_value(character).is_some() {
             run.push(character);
             continue;
         }
-        match number_of(&run).filter(|_| UNITS.contains(character)) {
+        match numerals_to_digits(&run).filter(|_| UNITS.contains(character)) {
             Some(number) => plain.push_str(&number),
             None => plain.push_str(&run),
         }
@@ -129,8 +129,8 @@ fn convert_numerals(text: &str) -> String {
     plain + &run
 }
 
-/// The value of a character in a number. Ten marks the tens.
-fn value_of(character: char) -> Option<u32> {
+/// The value of one numeral: 0 to 9, or 10 for the sign of ten (十).
+fn numeral_value(character: char) -> Option<u32> {
     let ones = "零一二三四五六七八九十";
     match character {
         '〇' | '○' => Some(0),
@@ -140,8 +140,8 @@ fn value_of(character: char) -> Option<u32> {
     }
 }
 
-/// The number in digits: `二〇二四` is 2024, `二十三` is 23, `十` is 10.
-fn number_of(run: &str) -> Option<String> {
+/// The digits of a number in Chinese characters: `二〇二四` is 2024, `二十三` is 23, `十` is 10.
+fn numerals_to_digits(run: &str) -> Option<String> {
     let values: Vec<u32> = run.chars().filter_map(value_of).collect();
     let number = match values[..] {
         [] => return None,

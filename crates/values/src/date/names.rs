@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 /// The possible meanings of a name: `mar` is both March and Tuesday in Italian.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// 1 is January.
+    /// From 1 for January.
     pub(super) month: Option<i8>,
-    /// 1 is Monday.
+    /// From 1 for Monday.
     pub(super) weekday: Option<i8>,
 }
 
@@ -32,7 +32,7 @@ static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
     names
 });
 
-/// The meaning of a word, in any letter case, with or without the full stop of an abbreviation.
+/// The month or weekday that a word may name, in any letter case, with or without the full stop of an abbreviation.
 pub(super) fn meaning_of_word(word: &str) -> Meaning {
     let lower = word.trim_end_matches('.').to_lowercase();
     NAMES.get(lower.as_str()).copied().unwrap_or_default()
@@ -43,7 +43,7 @@ pub fn month_of_name(word: &str) -> Option<i8> {
     meaning_of_word(word).month
 }
 
-/// The names of months, or of weekdays, in lower case, except Chinese and Japanese ones.
+/// The names of months (`are_months`) or else of weekdays, in lower case, except Chinese and Japanese ones.
 pub fn date_names(are_months: bool) -> impl Iterator<Item = &'static str> {
     let is_wanted = move |meaning: &Meaning| match are_months {
         true => meaning.month.is_some(),
@@ -54,8 +54,8 @@ pub fn date_names(are_months: bool) -> impl Iterator<Item = &'static str> {
     names.filter(|name| name.starts_with(|c: char| c < '\u{3000}'))
 }
 
-/// The Chinese and Japanese names of more than one character. The longest come first, because the name of the twelfth
-/// month ends in that of the second.
+/// The Chinese and Japanese names of more than one character, longest first: `二月` (February) is the end of `十二月`
+/// (December), so the longer name must be tried first.
 pub(super) fn east_asian_names() -> &'static [(&'static str, Meaning)] {
     static OF_EAST_ASIA: LazyLock<Vec<(&'static str, Meaning)>> = LazyLock::new(|| {
         let mut names: Vec<(&str, Meaning)> = NAMES
@@ -70,13 +70,13 @@ pub(super) fn east_asian_names() -> &'static [(&'static str, Meaning)] {
     &OF_EAST_ASIA
 }
 
-/// Whether one of the words of a text, in lower case, is the name of a month or a weekday.
+/// Whether a text in lower case contains the name of a month or a weekday.
 pub fn has_date_name(text: &str) -> bool {
     let is_name = |word: &str| !word.is_empty() && meaning_of_word(word) != Meaning::default();
     text.split(|c: char| !c.is_alphabetic()).any(is_name) || is_portuguese_day(text)
 }
 
-/// Portuguese weekdays have a hyphen.
+/// Whether a text ends in a Portuguese weekday, which contains a hyphen: `segunda-feira`.
 fn is_portuguese_day(text: &str) -> bool {
     text.ends_with("-feira") && meaning_of_word(text).weekday.is_some()
 }
@@ -112,8 +112,9 @@ const ENGLISH_DAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// The text with its names replaced by the English ones that a strptime format expects: full names for `%B` and `%A`,
-/// three letters for `%b`, `%h` and `%a`. The full stop of an abbreviation stays only if the format has one.
+/// Replaces the names of months and weekdays in a text with the English names that a strptime format expects: full
+/// names for `%B` and `%A`, three letters for `%b`, `%h` and `%a`. The full stop of an abbreviation stays only if the
+/// format has one.
 pub fn translate_names(text: &str, format: &str) -> String {
     let mut directives = directives(format).into_iter().peekable();
     let mut english = String::with_capacity(text.len());
@@ -124,7 +125,7 @@ pub fn translate_names(text: &str, format: &str) -> String {
         let letters = word
             .find(|c: char| !c.is_alphabetic())
             .unwrap_or(word.len());
-        // Portuguese weekdays have a hyphen.
+        // Portuguese weekdays have a hyphen: `segunda-feira`.
         let is_hyphened = word[letters..].starts_with("-feira");
         let length = letters + if is_hyphened { "-feira".len() } else { 0 };
         let (word, behind) = word.split_at(length);
@@ -147,7 +148,7 @@ pub fn translate_names(text: &str, format: &str) -> String {
     english
 }
 
-/// A directive of a format that stands for a name.
+/// A directive of a strptime format that stands for a name, such as `%B`.
 struct Directive {
     is_month: bool,
     is_full: bool,

@@ -1,8 +1,8 @@
-//! Day, month and year in a text without a time of day.
+//! Reads day, month and year from a text without a time of day.
 
 use super::names::{Meaning, meaning_of_word};
 
-/// A date as written.
+/// The numbers of a date as they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parts {
     /// Year and month, without a day.
@@ -16,13 +16,13 @@ pub(super) enum Parts {
     Wrong,
 }
 
-/// Words without meaning in a date.
+/// Words that mean nothing in a date, such as `of` in `the 1st of March`.
 const FILLERS: &[&str] = &[
     "of", "the", "on", "den", "der", "am", "vom", "le", "el", "il", "de", "del", "do", "em", "op",
     "dnia", "r", "roku",
 ];
 
-/// Endings of ordinal numbers: first, second, ...
+/// Endings of ordinal numbers in several languages: `1st`, `2nd`, `1er`.
 const ORDINALS: &[&str] = &[
     "st", "nd", "rd", "th", "er", "re", "ère", "o", "a", "e", "ste", "de",
 ];
@@ -37,7 +37,7 @@ enum Token {
 impl Parts {
     /// Parses a date with its weekday (1 is Monday), if it has one; `None` if the text is not a date.
     pub(super) fn parse(text: &str) -> Option<(Parts, Option<i8>)> {
-        let tokens = tokens(text)?;
+        let tokens = tokenize(text)?;
         let (tokens, month, weekday) = extract_names(tokens)?;
         let mut numbers: Vec<&str> = Vec::new();
         let mut marks: Vec<char> = Vec::new();
@@ -56,8 +56,8 @@ impl Parts {
     }
 }
 
-/// The tokens of a text; `None` if it has anything that a date cannot have.
-fn tokens(text: &str) -> Option<Vec<Token>> {
+/// Splits a text into tokens; `None` if it has anything that a date cannot have.
+fn tokenize(text: &str) -> Option<Vec<Token>> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -76,7 +76,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
         if first.is_ascii_digit() {
             tokens.push(Token::Number(token.to_owned()));
         } else if first.is_alphabetic() {
-            // Portuguese weekdays have a hyphen.
+            // Portuguese weekdays have a hyphen: `segunda-feira`.
             let (token, behind) = match behind.strip_prefix("-feira") {
                 Some(behind) => (format!("{token}-feira"), behind),
                 None => (token.to_owned(), behind),
@@ -101,7 +101,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// Whether a digit stands directly before the last `length` bytes.
+/// Whether a digit stands directly before the last `length` bytes of the text.
 fn follows_digit(text: &str, length: usize) -> bool {
     let before = text
         .len()
@@ -110,7 +110,7 @@ fn follows_digit(text: &str, length: usize) -> bool {
     before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Takes out the names of the month and of the weekday.
+/// Takes the names out of the tokens. Returns the remaining tokens, the month and the weekday.
 fn extract_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i8>)> {
     let months = tokens
         .iter()
@@ -124,7 +124,7 @@ fn extract_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i
             rest.push(token);
             continue;
         };
-        // The name is an abbreviation with a full stop.
+        // A full stop directly after a name marks an abbreviation, such as `Mar.`, and is skipped with it.
         let has_stop = matches!(tokens.peek(), Some(Token::Mark('.')));
         match (meaning.month, meaning.weekday) {
             (Some(_), Some(day)) if spare > 0 && weekday.is_none() => {
@@ -142,8 +142,8 @@ fn extract_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i
     Some((rest, month, weekday))
 }
 
-/// A date whose month is in letters: with a year of four digits and perhaps a day, or with two numbers of at most two
-/// digits ([`Parts::Short`]).
+/// Reads a date whose month is written as a name. It has a year of four digits and perhaps a day, or two numbers of at
+/// most two digits ([`Parts::Short`]).
 fn parse_named(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
     if marks.iter().any(|mark| !matches!(mark, '.' | '-' | '/')) {
         return None;
@@ -172,7 +172,7 @@ fn parse_named(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
     }
 }
 
-/// A date in numbers only: three numbers with the same mark between them, or year and month as in ISO 8601.
+/// Reads a date of numbers only: three numbers with the same mark between them, or year and month as in ISO 8601.
 fn parse_numeric(numbers: &[&str], marks: &[char]) -> Option<Parts> {
     let short = |digits: &str| {
         (digits.len() <= 2)
@@ -196,7 +196,7 @@ fn parse_numeric(numbers: &[&str], marks: &[char]) -> Option<Parts> {
             let (first, second) = (short(first)?, short(second)?);
             match year(third) {
                 Some(year) => Some(Parts::Numbers(first, second, year)),
-                // A two-digit year: neither its position nor its century is certain.
+                // With a two-digit year, it is unclear which number is the year, and of which century.
                 None if third.len() == 2 => Some(Parts::Wrong),
                 None => None,
             }

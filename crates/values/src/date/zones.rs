@@ -1,7 +1,8 @@
 //! Names of time zones that mean the same offset wherever they are used.
 
-/// Offsets in minutes east of Greenwich. Names used by several countries are left out: BST (British Summer Time,
-/// Bangladesh), CST (America, China, Cuba), IST (India, Ireland, Israel), AST, SST, GST, AMT.
+/// Offsets of time zones in minutes east of Greenwich. Names that several countries use for different offsets are left
+/// out: BST (British Summer Time, Bangladesh), CST (America, China, Cuba), IST (India, Ireland, Israel), AST, SST, GST,
+/// AMT.
 const ZONES: &[(&str, i32)] = &[
     ("Z", 0),
     ("UTC", 0),
@@ -54,8 +55,8 @@ const ZONES: &[(&str, i32)] = &[
     ("HST", -600),
 ];
 
-/// The offset in seconds of a zone, given as a name or as `+0100`, `+01:00`, `UTC+1`, `GMT-03:30`.
-pub(super) fn offset(zone: &str) -> Option<i32> {
+/// The offset from UTC in seconds of a zone, given as a name or as `+0100`, `+01:00`, `UTC+1`, `GMT-03:30`.
+pub(super) fn parse_offset(zone: &str) -> Option<i32> {
     let upper = zone.to_ascii_uppercase();
     if let Some((_, minutes)) = ZONES.iter().find(|(name, _)| *name == upper) {
         return Some(minutes * 60);
@@ -79,8 +80,8 @@ pub(super) fn offset(zone: &str) -> Option<i32> {
     (all_digits && hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// The text with zone names replaced by offsets, for a format with `%z`. A name that is unknown, or used by several
-/// countries, becomes `unknown`.
+/// Replaces zone names in a text with offsets, for a strptime format with `%z`. A name that is unknown, or that several
+/// countries use, becomes `unknown`.
 pub fn replace_zone_names(text: &str, unknown: &str) -> String {
     let mut put = String::with_capacity(text.len());
     let mut rest = text;
@@ -104,7 +105,7 @@ pub fn replace_zone_names(text: &str, unknown: &str) -> String {
         let (name, behind) = word.split_at(length);
         let is_name =
             (2..=5).contains(&letters) && name[..letters].bytes().all(|b| b.is_ascii_uppercase());
-        match offset(name) {
+        match parse_offset(name) {
             Some(seconds) => put.push_str(&format_offset(seconds)),
             None if is_name && !matches!(name, "AM" | "PM") => put.push_str(unknown),
             None => put.push_str(name),

@@ -5,12 +5,12 @@ use super::notation::NumberNotation;
 /// A run of digits, and the mark before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DigitRun {
-    /// `None` for the first run.
+    /// The mark before the digits; `None` for the first run of a number.
     pub(super) mark: Option<char>,
     pub(super) digits: String,
 }
 
-/// One possible reading of the marks.
+/// One way to read the marks between digits: which mark begins the fraction, and which marks separate groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Notation {
     pub(super) decimal: char,
@@ -18,7 +18,7 @@ pub(super) struct Notation {
     pub(super) group: Group,
 }
 
-/// The source of a notation's group marks.
+/// Where the group marks of a notation come from: the user's settings, or common usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     Set,
@@ -39,12 +39,12 @@ pub(super) fn is_space(character: char) -> bool {
     character.is_whitespace() && !character.is_control()
 }
 
-/// Whether a character is a space that never separates two numbers.
+/// Whether a character is a space that never separates two numbers, such as a no-break space.
 pub(super) fn is_fixed_space(character: char) -> bool {
     is_space(character) && character != ' ' && character != '\u{3000}'
 }
 
-/// Whether a mark may stand between digits.
+/// Whether a character may stand between the digits of one number.
 pub(super) fn is_mark(character: char, set: &NumberNotation) -> bool {
     matches!(character, '.' | ',')
         || ONLY_GROUPS.contains(&character)
@@ -56,8 +56,8 @@ pub(super) fn is_mark(character: char, set: &NumberNotation) -> bool {
             .is_some_and(|group| group.contains(&character))
 }
 
-/// The notations that the settings allow.
-pub(super) fn notations(set: &NumberNotation) -> Vec<Notation> {
+/// All notations that the user's settings allow.
+pub(super) fn allowed_notations(set: &NumberNotation) -> Vec<Notation> {
     let decimals: Vec<char> = match (set.decimal, &set.group) {
         (Some(decimal), _) => vec![decimal],
         (None, None) => vec!['.', ','],
@@ -89,7 +89,7 @@ pub(super) fn notations(set: &NumberNotation) -> Vec<Notation> {
 }
 
 impl Notation {
-    /// The digits of the whole part and of the fraction; `None` if the number is not written in this notation.
+    /// Splits the digits into whole part and fraction; `None` if the number is not written in this notation.
     pub(super) fn split(&self, runs: &[DigitRun]) -> Option<(String, String)> {
         let (first, rest) = runs.split_first()?;
         let (groups, fraction) = match rest.split_last() {
@@ -113,7 +113,8 @@ impl Notation {
         mark == self.decimal || is_only_decimal(mark) || super::words::is_currency_sign(mark)
     }
 
-    /// Whether the groups are valid: three digits each, or as in India three in the last and two in the others.
+    /// Whether the groups of digits are valid: three digits each (`1,234,567`), or as in India two digits in all but
+    /// the last (`12,34,567`).
     fn are_groups(&self, first: &str, groups: &[DigitRun]) -> bool {
         let Some((last, middle)) = groups.split_last() else {
             return true;

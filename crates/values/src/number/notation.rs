@@ -1,6 +1,6 @@
 //! How numbers are written.
 
-/// The notation of numbers. Members that are `None` are inferred.
+/// The notation of numbers as the user sets it. A member that is `None` is inferred from the texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NumberNotation {
     /// The character before the fraction.

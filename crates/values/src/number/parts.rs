@@ -42,8 +42,8 @@ pub(super) fn is_coordinate(behind: &[char]) -> bool {
     }
 }
 
-/// Whether the number is a group of an address: `2001:db8::1`, `00:1b:44`. A colon directly between digits or letters
-/// of a hexadecimal number shows it.
+/// Whether the number is a group of an internet or hardware address, such as `2001:db8::1` or `00:1b:44`: a colon
+/// directly follows it, and then a hexadecimal number.
 pub(super) fn is_group_of_address(behind: &[char]) -> bool {
     let [':', rest @ ..] = behind else {
         return false;
@@ -64,7 +64,7 @@ pub(super) fn is_address(runs: &[DigitRun], set: &NumberNotation) -> bool {
         && runs.iter().all(|run| is_octet(&run.digits))
 }
 
-/// Whether digits after a plus are a telephone number: `+493012345678`, `+34 612 345 678`. Ten digits or more are one.
+/// Whether digits after a plus sign are a telephone number: `+493012345678`, `+34 612 345 678`. Ten or more digits are.
 pub(super) fn is_international_telephone_number(runs: &[DigitRun]) -> bool {
     let digits: usize = runs.iter().map(|run| run.digits.len()).sum();
     let is_spaced = |run: &DigitRun| run.mark.is_some_and(is_space);
@@ -85,7 +85,7 @@ pub(super) fn is_version(before: &[char]) -> bool {
     WORDS.contains(&word.to_lowercase().as_str())
 }
 
-/// Whether the number is hexadecimal: `0x1F`.
+/// Whether the zero that ends here begins a hexadecimal number: `0x1F`.
 pub(super) fn is_hexadecimal(text: &[char], end: usize) -> bool {
     let is_zero = end > 0 && text[end - 1] == '0' && (end < 2 || !text[end - 2].is_alphanumeric());
     let is_digit = |c: &char| c.is_ascii_hexdigit();

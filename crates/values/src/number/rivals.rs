@@ -1,5 +1,6 @@
-//! The other numbers of a text. Some describe the first one: its maximum, the amount that a price is for, a note in
-//! brackets. Any other number could be meant instead, as in `1h 30min` or `+49 30 123456`.
+//! Rivals of the first number of a text: other numbers that could be meant instead, as in `1h 30min` or `+49 30
+//! 123456`. A number that only describes the first one is no rival: its maximum, the amount that a price is for, a note
+//! in brackets.
 
 use super::marks::is_space;
 use super::signs::{is_known_currency, word_before};
@@ -36,17 +37,17 @@ const INCLUDED: &[&str] = &[
     "exclusief",
 ];
 
-/// The state of the search in the text after the first number.
+/// Searches the text after the first number for numbers that could be meant instead.
 pub(super) struct Rivals<'t> {
     text: &'t [char],
-    /// The end of the last number.
+    /// The end of the last number that was compared, as an index in `text`.
     end: usize,
-    /// How many brackets are open since the first number.
+    /// How many brackets that were opened after the first number are still open.
     depth: usize,
     first: First,
 }
 
-/// The first number, which others may rival.
+/// The properties of the first number to which others are compared.
 struct First {
     is_money: bool,
     is_whole: bool,
@@ -56,7 +57,7 @@ struct First {
 impl<'t> Rivals<'t> {
     pub(super) fn new(text: &'t [char], first: &LocatedNumber) -> Rivals<'t> {
         let behind = &text[first.end..];
-        let unit = unit_of(behind);
+        let unit = unit_after(behind);
         let is_money = first.has_currency_before()
             || unit.starts_with(is_currency_sign)
             || is_known_currency(&unit);
@@ -72,7 +73,8 @@ impl<'t> Rivals<'t> {
         }
     }
 
-    /// Whether digits follow in the same word, as in `1h30` and `10x20`, but not in `5m2`.
+    /// Whether more digits follow in the word of the first number, as in `1h30` and `10x20`. The 2 and 3 of units such
+    /// as `m2` do not count.
     pub(super) fn is_glued_to_digits(&self) -> bool {
         let behind = &self.text[self.end..];
         let word: String = behind.iter().take_while(|c| c.is_alphanumeric()).collect();
@@ -100,7 +102,7 @@ impl<'t> Rivals<'t> {
         }
         let is_apart = between.iter().any(|c| c.is_alphanumeric() || is_space(*c));
         if is_apart && self.is_in_word(other) {
-            // As in `10 x20`.
+            // A number in a word is a rival only after a multiplication sign, as in `10 x20`.
             return matches!(between, [.., space, 'x' | 'X'] if is_space(*space));
         }
         !(ends_in_of_word(between)
@@ -108,8 +110,7 @@ impl<'t> Rivals<'t> {
             || self.is_reference_amount(between, other))
     }
 
-    /// Whether the number is part of a word, as in `DDR4`. If the letters before a number are a currency, as in `EUR4`,
-    /// the number is not part of a word.
+    /// Whether the number is part of a word, as in `DDR4`. After a currency, as in `EUR4`, it is not.
     fn is_in_word(&self, other: &LocatedNumber) -> bool {
         let is_behind_letter = self.text[..other.begin]
             .last()
@@ -117,14 +118,14 @@ impl<'t> Rivals<'t> {
         other.is_glued || (is_behind_letter && !other.has_currency_before())
     }
 
-    /// Whether a slash makes the number a reference: the amount that a price is for (`5 €/100 g`), or the best mark
-    /// (`4.5/5`).
+    /// Whether the number after a slash only describes the first one: the amount that a price is for (`5 €/100 g`), or
+    /// the best mark (`4.5/5`).
     fn is_reference_amount(&self, between: &[char], other: &LocatedNumber) -> bool {
         let plain: String = between.iter().filter(|c| !is_space(**c)).collect();
         if !plain.ends_with('/') || other.has_sign || !other.is_whole() {
             return false;
         }
-        let unit = unit_of(&self.text[other.end..]);
+        let unit = unit_after(&self.text[other.end..]);
         if unit.starts_with(is_currency_sign) {
             return false;
         }
@@ -136,7 +137,8 @@ impl<'t> Rivals<'t> {
     }
 }
 
-/// Whether the text in between ends in a word such as `of` or `je`: `of 5`, `je 100 g`.
+/// Whether the text between two numbers ends in one of the words in [`OF`]: the `out of` in `4.7 out of 5`, the `je` in
+/// `12 € je 100 g`.
 fn ends_in_of_word(between: &[char]) -> bool {
     let spaces = |c: &&char| is_space(**c) || is_currency_sign(**c) || **c == '.';
     let behind = between.iter().rev().take_while(spaces).count();
@@ -146,7 +148,8 @@ fn ends_in_of_word(between: &[char]) -> bool {
     OF.contains(&word.to_lowercase().as_str())
 }
 
-/// Whether the last clause of the text in between says that an amount is included or excluded: `inkl. 19 %`.
+/// Whether the text between two numbers ends in a clause such as `inkl.`, by which a price includes or excludes the
+/// second number.
 fn says_included(between: &[char]) -> bool {
     let is_end = |c: &char| matches!(c, ',' | ';' | '\n' | '|');
     let clause = between.rsplit(is_end).next().unwrap_or_default();
@@ -158,7 +161,7 @@ fn says_included(between: &[char]) -> bool {
 }
 
 /// The first word or sign after a number.
-fn unit_of(behind: &[char]) -> String {
+fn unit_after(behind: &[char]) -> String {
     let behind = match behind {
         [space, rest @ ..] if is_space(*space) => rest,
         _ => behind,

@@ -4,21 +4,22 @@ use super::marks::is_space;
 use super::words::{is_currency_sign, is_currency_word};
 use super::written::Brackets;
 
-/// The findings in the text before a number.
+/// What the text before a number shows about the number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub(super) negative: bool,
     /// A sign directly precedes the number or its currency.
     pub(super) has_sign: bool,
-    /// There is a dash that may or may not be a minus.
+    /// A dash before the number may or may not be a minus.
     pub(super) is_undecided: bool,
     /// The number is part of a word, such as the `2` of `H2O`.
     pub(super) is_glued: bool,
-    /// The word before the number is certainly a currency, not just three capitals.
+    /// The word before the number is certainly a currency, not only three capital letters.
     pub(super) has_currency: bool,
 }
 
-/// Currency codes. A hyphen after one of them may be a minus; after any other word it is part of a code.
+/// Currency codes. A hyphen after one of them may be a minus (`EUR-5`); after any other word, it is part of a product
+/// code.
 const CODES: &[&str] = &[
     "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "INR", "SEK", "NOK", "DKK",
     "PLN", "CZK", "HUF", "BRL", "MXN", "ZAR", "TRY", "RUB", "KRW",
@@ -97,7 +98,7 @@ impl Prefix {
         }
     }
 
-    /// The findings if the sign directly precedes the number or its currency.
+    /// The result if the sign directly precedes the number or its currency: `-5`, `-€5`.
     fn with_sign(sign: char, before: &[char]) -> Prefix {
         let word: String = word_before(before).iter().collect();
         if CODES.contains(&word.as_str()) && sign != '+' {
@@ -124,7 +125,7 @@ impl Prefix {
         }
     }
 
-    /// The findings if a space follows the sign. At the beginning of the text, such a dash may be a bullet.
+    /// The result if a space follows the sign: `- 5`. At the beginning of the text, such a dash may be a bullet.
     fn with_distant_sign(sign: char, before: &[char]) -> Prefix {
         let begins = before.iter().all(|c| is_space(*c));
         Prefix {
@@ -135,7 +136,7 @@ impl Prefix {
     }
 }
 
-/// The text before a word that means minus, if one directly precedes the number.
+/// The text before a word that means minus, if such a word directly precedes the number; otherwise `None`.
 fn strip_minus_word(text: &[char]) -> Option<&[char]> {
     let near = match text {
         [rest @ .., space] if is_space(*space) => rest,
@@ -153,12 +154,13 @@ fn strip_minus_word(text: &[char]) -> Option<&[char]> {
     is_apart.then_some(before)
 }
 
-/// Whether a word is certainly a currency, not just three capitals.
+/// Whether a word is certainly a currency, not only three capital letters.
 pub(super) fn is_known_currency(word: &str) -> bool {
     [CODES, WORDS].iter().any(|list| list.contains(&word))
 }
 
-/// The text before the currency that precedes a number, and whether there is a currency.
+/// Splits off the currency that directly precedes a number. Returns the text before the currency, and whether there was
+/// one.
 fn strip_currency(text: &[char]) -> (&[char], bool) {
     let near = match text {
         [rest @ .., space] if is_space(*space) => rest,
@@ -186,7 +188,8 @@ pub(super) fn word_before(text: &[char]) -> &[char] {
     &text[text.len() - letters.count()..]
 }
 
-/// Whether the currency beside a number is written with a decimal point, or without fractions.
+/// Whether the currency beside a number belongs to countries that write a decimal point, or no fractions at all: `£`,
+/// `¥`.
 pub(super) fn has_point_currency(before: &[char], after: &[char]) -> bool {
     let is_near = |c: &&char| !is_space(**c);
     let sign = |c: Option<&char>| c.is_some_and(|c| "£¥₹₩円원元".contains(*c));
@@ -206,7 +209,7 @@ pub(super) fn has_point_currency(before: &[char], after: &[char]) -> bool {
 }
 
 /// The kind of brackets around the number, if they enclose the whole text.
-pub(super) fn brackets(before: &[char], after: &[char]) -> Brackets {
+pub(super) fn brackets_around(before: &[char], after: &[char]) -> Brackets {
     const NEAR: usize = 12;
     if before.len() > NEAR || after.len() > NEAR {
         return Brackets::None;

@@ -185,7 +185,8 @@ const POWERS: &[(i64, &[&str])] = &[
     ),
 ];
 
-/// Words that mean different numbers to different readers.
+/// Words after a number that leave its value open: readers understand `M` in different ways, and `dozen` is no power of
+/// ten.
 const DOUBTFUL: &[&str] = &[
     "k",
     "M",
@@ -246,12 +247,12 @@ pub(super) fn word_after(text: &[char]) -> Word {
     } else if word.starts_with(|c: char| ('\u{e01}'..='\u{e4e}').contains(&c)) {
         unspaced_power(&word, after).unwrap_or(Word::Other)
     } else {
-        power_of(&word)
+        meaning_of_power_word(&word)
     }
 }
 
-/// Whether a character is a mark of a letter in the scripts of India, in Thai or in Arabic. Such marks are not letters
-/// themselves.
+/// Whether a character is a vowel sign or another mark of a letter in the scripts of India, in Thai or in Arabic.
+/// Unicode does not count these marks as letters.
 fn is_mark_of_letter(character: char) -> bool {
     matches!(
         character,
@@ -259,8 +260,8 @@ fn is_mark_of_letter(character: char) -> bool {
     )
 }
 
-/// The power of ten at the start of a word whose unit follows without a space: `3万円`, `5 ล้านบาท`. Digits after it
-/// would be a second part of the number.
+/// The power of ten at the start of a word that continues with a unit: `3万円`, `5 ล้านบาท`. If a second power of ten or
+/// more digits follow the first, the word is doubtful.
 fn unspaced_power(word: &str, after: &[char]) -> Option<Word> {
     let powers = || {
         let words = POWERS
@@ -282,8 +283,9 @@ fn unspaced_power(word: &str, after: &[char]) -> Option<Word> {
     })
 }
 
-fn power_of(word: &str) -> Word {
-    // A capital may show the German `Billion`, which is a thousand times the English `billion`.
+fn meaning_of_power_word(word: &str) -> Word {
+    // Only the lower-case `billion` and these plurals are certainly English. A capital may show the German `Billion`,
+    // which is a thousand times as much.
     match word {
         "billion" | "billions" | "Billions" => return Word::Power(9),
         "trillion" | "trillions" | "Trillions" => return Word::Power(12),
@@ -359,8 +361,8 @@ pub(super) fn vulgar_fraction(character: char) -> Option<(u32, u32)> {
     })
 }
 
-/// The digits of a fraction after the decimal point, such as `5` for 1/2; `None` if there are more than twelve, or if
-/// the fraction is not less than one.
+/// The digits after the decimal point of a fraction, such as `5` for 1/2. `None` if there are more than twelve, or if
+/// the fraction is one or more.
 pub(super) fn decimal_fraction(numerator: u32, denominator: u32) -> Option<String> {
     let denominator = u64::from(denominator);
     if denominator == 0 || u64::from(numerator) >= denominator {
@@ -379,8 +381,7 @@ pub(super) fn decimal_fraction(numerator: u32, denominator: u32) -> Option<Strin
     Some(digits)
 }
 
-/// The value of a decimal digit of any script: Unicode's category `Nd`, in which the ten digits of a script are
-/// consecutive.
+/// The value of a decimal digit in any script. In Unicode's category `Nd`, the ten digits of a script are consecutive.
 pub(super) fn digit_value(character: char) -> Option<u32> {
     if character.is_ascii_digit() {
         return character.to_digit(10);

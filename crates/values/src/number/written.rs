@@ -5,7 +5,7 @@ use super::marks::{DigitRun, is_fixed_space, is_mark, is_only_decimal, is_space}
 use super::notation::NumberNotation;
 use super::parts::{self, is_dash};
 use super::rivals::Rivals;
-use super::signs::{Prefix, brackets, has_point_currency};
+use super::signs::{Prefix, brackets_around, has_point_currency};
 use super::words::{
     Word, decimal_fraction, digit_value, is_currency_sign, superscript_digit, vulgar_fraction,
     word_after,
@@ -13,7 +13,7 @@ use super::words::{
 use crate::blanks::is_invisible;
 use crate::decimal::Decimal;
 
-/// A number as written.
+/// A number as it is written: its digits, and the signs and words that change its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrittenNumber {
     pub(super) runs: Vec<DigitRun>,
@@ -21,28 +21,28 @@ pub(super) struct WrittenNumber {
     pub(super) brackets: Brackets,
     /// The power of ten by which the number is multiplied.
     pub(super) power: i64,
-    /// The digits of an added fraction, such as `5` for 1½.
+    /// The digits of a fraction that is written as such: `5` for the ½ in `1½`.
     fraction: Option<String>,
-    /// The number is ambiguous, or is part of a date, a time, a code and so on.
+    /// The text is ambiguous, or the digits are part of a date, a time, a code and so on.
     pub(super) is_undecided: bool,
     /// Another number of the text could be meant instead.
     pub(super) has_rival: bool,
     /// A currency precedes the number, so digits separated by spaces are one number.
     has_currency_before: bool,
-    /// The currency belongs to countries in which commas only separate groups.
+    /// The number has a currency of countries in which a comma is never a decimal mark, such as `£`.
     is_in_comma_groups: bool,
 }
 
-/// The kind of brackets around a number that is the whole text.
+/// Whether brackets enclose the whole text of a number, and with or without a currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Brackets {
     None,
     Bare,
-    /// Brackets with a currency: an accountant's minus.
+    /// Brackets around a number with a currency. Accountants write a negative amount in this way: `(5 €)` is -5 €.
     OfMoney,
 }
 
-/// A number and its position. It may be part of a word.
+/// A number and its position in the text. It may be part of a word (`is_glued`).
 pub(super) struct LocatedNumber {
     written: WrittenNumber,
     pub(super) is_glued: bool,
@@ -79,7 +79,7 @@ impl WrittenNumber {
         self.runs.iter().any(|run| run.mark.is_some_and(is_space))
     }
 
-    /// Whether a space in the number may instead separate two numbers.
+    /// Whether the space between the two groups of digits may instead separate two numbers.
     pub(super) fn may_end_at_space(&self) -> bool {
         let [_, last] = &self.runs[..] else {
             return false;
@@ -90,8 +90,8 @@ impl WrittenNumber {
                 .is_some_and(|mark| is_space(mark) && !is_fixed_space(mark))
     }
 
-    /// The decimal mark, if the currency decides it. It does in `£1,299`, but not in `£1.299`, where the point may be
-    /// a group mark of another country.
+    /// The decimal mark, if the currency decides it. In `£1,299` it must be the point. In `£1.299` it stays open,
+    /// because the point may be a group mark of another country.
     pub(super) fn decimal_of_currency(&self) -> Option<char> {
         let has_comma = self.runs.iter().any(|run| run.mark == Some(','));
         (self.is_in_comma_groups && has_comma).then_some('.')
@@ -107,7 +107,8 @@ impl WrittenNumber {
     }
 }
 
-/// The text with digits of all scripts and full-width signs in ASCII, and without invisible marks.
+/// The characters of a text without invisible marks. Digits of all scripts and full-width signs become ASCII
+/// characters.
 fn to_ascii(text: &str) -> Vec<char> {
     let seen = text.chars().filter(|c| !is_invisible(*c));
     seen.map(|c| match c {
@@ -150,7 +151,8 @@ impl Iterator for NumberScanner<'_> {
     fn next(&mut self) -> Option<LocatedNumber> {
         let start = next_start(self.text, self.at)?;
         let found = LocatedNumber::read_at(self.text, start, self.set);
-        // After a number that is part of a word, continue after its digits: digits after a space may be another number.
+        // After a number that is part of a word, the search continues after its first digits, because digits after a
+        // space may be another number.
         self.at = match (found.is_glued, found.written.has_spaces()) {
             (false, _) => found.end,
             (true, true) => start + digits_at(self.text, start).len(),
@@ -162,7 +164,7 @@ impl Iterator for NumberScanner<'_> {
 }
 
 impl LocatedNumber {
-    /// The number, marked if another one of the text could be meant instead.
+    /// Sets `has_rival` of the number, and returns it.
     fn mark_rivals(mut self, text: &[char], mut others: NumberScanner<'_>) -> WrittenNumber {
         let mut rivals = Rivals::new(text, &self);
         self.written.has_rival =
@@ -179,7 +181,7 @@ impl LocatedNumber {
         self.written.has_currency_before
     }
 
-    /// The runs of digits, as written.
+    /// The digits of each group, as they are written.
     pub(super) fn digits(&self) -> impl Iterator<Item = &str> {
         self.written.runs.iter().map(|run| run.digits.as_str())
     }
@@ -213,7 +215,7 @@ impl LocatedNumber {
             is_in_comma_groups: has_point_currency(&text[..begin], &text[digits_end..]),
         };
         let end = written.read_suffix(text, digits_end);
-        written.brackets = brackets(&text[..begin], &text[end..]);
+        written.brackets = brackets_around(&text[..begin], &text[end..]);
         let has_plus = before.has_sign && !written.negative;
         let has_mark = written.runs.len() > 1;
         written.is_undecided |= parts::is_address(&written.runs, set)
@@ -261,8 +263,8 @@ fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRu
         let joins = match mark {
             _ if is_space(mark) => continues_at_space(&runs, &next),
             _ if is_currency_sign(mark) => next.len() == 2,
-            // An Arabic decimal separator may come after groups. A middle point after a fraction is a multiplication
-            // sign.
+            // An Arabic decimal separator may come after groups of digits. Any other mark that can only begin a
+            // fraction must be the first mark: after a fraction, a middle point is a multiplication sign.
             '\u{66b}' => runs.iter().all(|run| run.mark != Some(mark)),
             _ if is_only_decimal(mark) => runs.len() == 1,
             _ => is_mark(mark, set),
@@ -282,7 +284,8 @@ fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRu
     (runs, end)
 }
 
-/// Whether the number continues after a space: only between groups of three digits.
+/// Whether a group of digits after a space still belongs to the number: it must have three digits, like the groups
+/// before it.
 fn continues_at_space(runs: &[DigitRun], next: &str) -> bool {
     let are_spaced = runs[1..].iter().all(|run| run.mark.is_some_and(is_space));
     let first = &runs[0].digits;
@@ -290,11 +293,14 @@ fn continues_at_space(runs: &[DigitRun], next: &str) -> bool {
 }
 
 impl WrittenNumber {
-    /// Reads the text directly after the digits; returns where the rest begins.
+    /// Reads the text directly after the digits, and changes the number by it. Returns the index of the rest of the
+    /// text.
     fn read_suffix(&mut self, text: &[char], end: usize) -> usize {
         let end = self.read_dash_for_fraction(text, end);
         let mut end = self.read_fraction(text, end);
-        if let Some((power, behind)) = exponent(text, end).or_else(|| power_of_ten(text, end)) {
+        if let Some((power, behind)) =
+            parse_exponent(text, end).or_else(|| parse_power_of_ten(text, end))
+        {
             self.power = power;
             end = behind;
         } else {
@@ -325,7 +331,7 @@ impl WrittenNumber {
         end + 1 + behind.iter().take_while(|c| is_dash(**c)).count()
     }
 
-    /// Reads a fraction after the digits: `½`, ` 1/2`, `⁄2`.
+    /// Reads a fraction that follows the digits: `½`, ` 1/2`, `⁄2`.
     fn read_fraction(&mut self, text: &[char], end: usize) -> usize {
         let is_whole = self.runs.len() == 1;
         let space = usize::from(text.get(end).copied().is_some_and(is_space));
@@ -366,7 +372,7 @@ impl WrittenNumber {
         end
     }
 
-    /// Adds a fraction to the number. One without a finite decimal form leaves the number undecided.
+    /// Adds a fraction to the number. Without a finite decimal form (`digits` is `None`), the number is undecided.
     fn add_fraction(&mut self, digits: Option<String>) {
         if self.runs[0].digits.is_empty() {
             self.runs[0].digits.push('0');
@@ -375,8 +381,8 @@ impl WrittenNumber {
         self.fraction = digits;
     }
 
-    /// Whether the following text makes the number a part of a date, a time, a code, a fraction or a range of
-    /// millions.
+    /// Whether the text after the number shows that the digits belong to a date, a time, a code, a fraction or a range
+    /// such as `10-20 million`.
     fn is_part_of_longer_notation(&self, text: &[char], end: usize) -> bool {
         let next = text.get(end).copied().unwrap_or(' ');
         let is_last = text
@@ -412,14 +418,14 @@ impl WrittenNumber {
     }
 }
 
-/// Whether a plain digit stands before this position. A superscript digit directly after one is an exponent or refers
-/// to a note.
+/// Whether a plain digit stands before this position. A superscript digit directly after it is an exponent, or refers
+/// to a footnote.
 fn is_after_plain_digit(text: &[char], end: usize) -> bool {
     end > 0 && text[end - 1].is_ascii_digit()
 }
 
 /// The power of ten of `e3` or `E-7`, and the position where the text continues.
-fn exponent(text: &[char], end: usize) -> Option<(i64, usize)> {
+fn parse_exponent(text: &[char], end: usize) -> Option<(i64, usize)> {
     matches!(text.get(end)?, 'e' | 'E').then_some(())?;
     let sign = text.get(end + 1).copied();
     let signed = usize::from(matches!(sign, Some('+' | '-' | '\u{2212}')));
@@ -432,7 +438,7 @@ fn exponent(text: &[char], end: usize) -> Option<(i64, usize)> {
 }
 
 /// The power of ten of `× 10^6` or `x10⁻³`, and the position where the text continues.
-fn power_of_ten(text: &[char], end: usize) -> Option<(i64, usize)> {
+fn parse_power_of_ten(text: &[char], end: usize) -> Option<(i64, usize)> {
     let skip_space = |at: usize| at + usize::from(text.get(at).copied().is_some_and(is_space));
     let times = skip_space(end);
     matches!(
