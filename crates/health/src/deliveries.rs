@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_comes_again_thousands_of_pages_later_is_known() {
+    fn a_page_that_comes_again_thousands_of_pages_later_is_recognised() {
         let mut deliveries = Deliveries::default();
         assert!((0..PAGES).all(|number| note_delivery(&mut deliveries, number, "1", 1)));
         assert!(!note_delivery(&mut deliveries, 7, "2", 2), "after a lease");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_unstored_pages_are_taken_back() {
+    fn memory_is_bounded_and_unsaved_pages_can_be_forgotten() {
         let mut deliveries = Deliveries::default();
         for number in 0..PAGES + 1_000 {
             note_delivery(&mut deliveries, number, "1", 1);

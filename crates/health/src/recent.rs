@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_comes_again_says_nothing_new() {
+    fn a_page_that_comes_again_is_no_new_evidence() {
         let mut recent = RecentPages::default();
         assert_eq!(
             note_fetch(&mut recent, "x", "1", Some("c1"), 1),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_a_later_run_is_new_though_its_task_is_the_same() {
+    fn a_page_of_a_later_run_is_new_although_its_task_is_the_same() {
         let mut recent = RecentPages::default();
         let mut check = |at: &str, at_ms, attempts| {
             let fields = Map::new();

@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_is_wilsons() {
+    fn the_lower_bound_matches_wilsons_formula() {
         assert!((lower_bound(100.0, 100.0) - 0.949).abs() < 0.001);
         assert!((lower_bound(50.0, 100.0) - 0.387).abs() < 0.002);
         assert!(lower_bound(0.0, 100.0) < 1e-9);
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_of_one_source_is_said_with_how_sure_it_is_from_twenty_pages_on() {
+    fn the_confidence_of_a_loss_is_known_from_twenty_pages_on() {
         let mut series = Series::default();
         let mut note = |is_filled: bool, pages: u64| {
             for number in 0..pages {
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pages_of_one_source_must_say_more() {
+    fn a_fall_of_one_source_needs_more_evidence() {
         let mut series = healthy_series(100);
         assert!(pages_until(Step::Fell, &mut series, false, 1) > 10);
         let mut series = healthy_series(100);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_falls_while_the_known_layouts_are_there() {
+    fn no_series_falls_while_pages_of_known_layouts_come() {
         let mut series = healthy_series(100);
         for source in 0..1_000 {
             let is_known_layout = source % 3 == 0;

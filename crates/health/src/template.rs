@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_of_the_template_that_it_resembles_most() {
+    fn a_page_belongs_to_the_template_that_it_resembles_most() {
         let mut templates = Vec::new();
         assert_eq!(find_or_add(&mut templates, Some("aaaaaaaa"), 1), 0);
         assert_eq!(find_or_add(&mut templates, Some("aaaa0000"), 2), 0);

@@ -70,7 +70,7 @@ impl Site {
 }
 
 #[test]
-fn fields_that_fall_together_are_one_alert_with_pages_from_before_and_after() {
+fn fields_that_fall_together_make_one_alert_with_pages_from_before_and_after() {
     let mut site = Site::with_known_pages(OLD, 200);
     assert_eq!(site.serve(100, &[]), [Event::LayoutChanged]);
     let alert = site.health.alert().unwrap();
@@ -90,7 +90,7 @@ fn a_redesign_with_new_pages_is_noticed() {
 }
 
 #[test]
-fn another_kind_of_page_beside_the_known_one_is_only_warned_of() {
+fn another_kind_of_page_beside_the_known_one_only_causes_a_warning() {
     let mut site = Site::with_known_pages(OLD, 200);
     let mut events = Vec::new();
     for _ in 0..200 {
@@ -148,7 +148,7 @@ fn a_field_that_no_page_has_any_more_does_not_silence_the_mapping() {
 }
 
 #[test]
-fn what_falls_while_an_alert_stands_is_reported_too() {
+fn a_field_that_falls_while_an_alert_stands_is_reported_too() {
     let mut site = half_fallen_site();
     site.template = NEW;
     assert_eq!(
@@ -168,7 +168,7 @@ fn what_falls_while_an_alert_stands_is_reported_too() {
 }
 
 #[test]
-fn a_redesign_stays_an_alert_as_long_as_its_pages_come() {
+fn the_alert_of_a_redesign_stands_as_long_as_its_pages_come() {
     let mut site = Site::with_known_pages(OLD, 200);
     site.template = NEW;
     assert_eq!(site.serve(5_000, &["name"]), [Event::LayoutChanged]);
@@ -222,7 +222,7 @@ fn a_site_that_becomes_one_page_for_every_url_is_reported_once() {
 }
 
 #[test]
-fn a_new_version_of_the_mapping_begins_anew() {
+fn a_new_version_of_the_mapping_resets_the_state() {
     let mut site = Site::with_known_pages(OLD, 200);
     site.serve(50, &["name"]);
     site.version = "v2";
@@ -237,7 +237,7 @@ fn a_new_version_of_the_mapping_begins_anew() {
 }
 
 #[test]
-fn known_values_that_are_no_longer_met_are_an_alert() {
+fn losing_known_values_raises_an_alert() {
     let mut site = Site::new();
     site.known = vec![("price".into(), true)];
     assert_eq!(site.serve(200, &["name", "price"]), []);
@@ -250,7 +250,7 @@ fn known_values_that_are_no_longer_met_are_an_alert() {
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_comes_back_from_its_text() {
+fn state_is_bounded_and_survives_serialisation() {
     let mut site = Site::new();
     let names: Vec<String> = (0..1_000).map(|n| format!("field {n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -266,7 +266,7 @@ fn price_from_second_chain() -> Map<String, Value> {
 }
 
 #[test]
-fn an_alternative_that_begins_to_serve_is_warned_of_once() {
+fn an_alternative_that_begins_to_yield_values_causes_one_warning() {
     for template in [OLD, NEW] {
         let mut site = Site::new();
         site.number = 10_000;
@@ -294,7 +294,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
 }
 
 #[test]
-fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
+fn an_alternative_that_always_yielded_some_values_causes_no_warning() {
     let mut site = Site::new();
     site.number = 10_000;
     for number in 0..3_000_u64 {
@@ -314,7 +314,7 @@ fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
 }
 
 #[test]
-fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first() {
+fn an_alternative_for_a_second_layout_causes_no_warning() {
     let mut site = Site::with_known_pages(OLD, 200);
     for _ in 0..300 {
         site.template = NEW;
@@ -331,7 +331,7 @@ fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first(
 }
 
 #[test]
-fn a_field_that_is_lost_is_an_alert_and_no_alternative() {
+fn a_lost_field_raises_an_alert_and_no_warning_about_alternatives() {
     let mut site = Site::with_known_pages(OLD, 200);
     assert_eq!(site.serve(50, &["name"]), [Event::LayoutChanged]);
     assert!(site.health.warnings().is_empty());

@@ -89,7 +89,7 @@ fn page_of_thirty(rng: &mut fastrand::Rng) -> Page {
 }
 
 #[test]
-fn a_list_that_loses_its_rows_or_most_of_them_is_an_alert() {
+fn a_list_that_loses_most_rows_raises_an_alert() {
     for left in [0, 3, 8] {
         let mut site = Site::new();
         assert_eq!(site.serve(100, page_of_thirty), []);
@@ -121,7 +121,7 @@ fn a_list_that_loses_its_rows_or_most_of_them_is_an_alert() {
 }
 
 #[test]
-fn a_field_of_rows_that_loses_its_values_is_an_alert() {
+fn a_field_of_rows_that_loses_its_values_raises_an_alert() {
     for share in [0.0, 0.1] {
         let mut site = Site::new();
         assert_eq!(site.serve(100, page_of_thirty), []);
@@ -139,14 +139,14 @@ fn a_field_of_rows_that_loses_its_values_is_an_alert() {
 }
 
 #[test]
-fn the_pages_that_show_what_is_usual_count() {
+fn pages_that_teach_the_usual_numbers_are_counted_too() {
     let mut site = Site::new();
     assert_eq!(site.serve(20, |_| (30, 30)), []);
     assert_eq!(site.serve(20, |_| (0, 0)), [Event::LayoutChanged]);
 }
 
 #[test]
-fn pages_without_rows_say_nothing_of_their_fields() {
+fn pages_without_rows_are_no_evidence_about_fields_of_rows() {
     let mut site = Site::new();
     let mostly_empty = |rng: &mut fastrand::Rng| match rng.f64() < 0.6 {
         true => (0, 0),
@@ -178,7 +178,7 @@ fn a_small_site_that_is_checked_again_needs_no_baseline() {
 
 /// Tests many kinds of healthy lists.
 #[test]
-fn lists_that_are_well_raise_no_alert() {
+fn healthy_lists_raise_no_alert() {
     const PAGES: u64 = 40_000;
     let heavy = |rng: &mut fastrand::Rng| (1.0 / (1.0 - rng.f64()).max(1e-4)) as u64;
     type Kind = fn(&mut fastrand::Rng) -> Page;
@@ -224,7 +224,7 @@ fn lists_that_are_well_raise_no_alert() {
 }
 
 #[test]
-fn names_of_rows_are_distinguished_from_those_of_fields() {
+fn names_of_rows_differ_from_names_of_fields() {
     assert_eq!(split_rows_name("stars"), None);
     assert_eq!(split_rows_name("ratings[]"), Some(("ratings", None)));
     assert_eq!(

@@ -230,7 +230,7 @@ fn serve_alternatives(
 }
 
 #[test]
-fn alternatives_that_serve_a_stable_share_are_not_warned_of_and_the_end_of_a_first_chain_is() {
+fn alternatives_with_a_stable_share_cause_no_warning_but_a_lost_first_chain_does() {
     const PAGES: u64 = 10_000;
     let pages = page_count() / 10;
     println!("first chain serves  false/million  all lost: median  95 %");

@@ -112,7 +112,7 @@ fn a_redesign_of_a_small_site_is_reported_on_its_first_nights() {
 }
 
 #[test]
-fn a_crawl_of_few_pages_reports_what_its_last_half_lacks() {
+fn a_crawl_of_few_pages_reports_a_field_missing_from_its_second_half() {
     let mut site = Site::new(46, false);
     assert!(site.check_pages(|number, name| number < 24 || name == "name"));
 }
@@ -121,7 +121,7 @@ fn a_crawl_of_few_pages_reports_what_its_last_half_lacks() {
 const COMES_AND_GOES: &[f64] = &[0.0, 0.01, 0.03];
 
 #[test]
-fn what_comes_and_goes_on_single_pages_is_no_alert() {
+fn fields_that_come_and_go_on_single_pages_raise_no_alert() {
     for rate in COMES_AND_GOES {
         let (mut alerts, mut checks) = (0, 0);
         for number in 0..60 {

@@ -1,45 +1,50 @@
-//! Estimates from few known values how precise each layout of a site is for each field. A cell is a layout and a field.
+//! Estimates from few known values how precise each layout of a site is for each field. A cell is a layout and a field,
+//! for which one chain (an extraction rule) reads the values.
 //!
 //! Most learned chains are almost perfect, some are fair, and some read something else than the field. So the
-//! distribution of a precision is a mixture of three Beta distributions, one for each kind of chain. The weights of the
-//! mixture come from all cells of the table. Cells of the same site or field count more. Cells of the same field whose
-//! chains read the same place count most. As a result, a cell with two known values is judged like its neighbours. One
-//! with a hundred is judged by its own values.
+//! distribution of a precision is a mixture of three Beta distributions, one for each of these kinds of chains. The
+//! weights of the mixture come from all cells of the table. Cells of the same site or field count more. Cells of the
+//! same field whose chains read the same place count most.
+//!
+//! As a result, a cell with two known values is judged mainly by similar cells, and a cell with a hundred by its own
+//! values.
 
 use crate::evidence::{Chosen, FieldShape};
 use crate::interval::{Interval, beta_at_most, ln_beta};
 
-/// The kinds of chains (sound, fair, poor), each with the parameters a and b of the Beta distribution of its precision.
+/// The kinds of chains (sound, fair, poor). Each has the parameters a and b of the Beta distribution of its precision.
 const KINDS: [(f64, f64); 3] = [(60.0, 0.6), (8.0, 2.0), (1.0, 2.0)];
-/// The share of each kind of chain before anything is measured. On sites that `webfill-learn` had not seen, 83 to 95 %
-/// of the fields it learned were read with an F1 of .95 and more (see `docs/explanation/truth.md`).
+/// The shares of sound, fair and poor chains that are assumed before anything is measured. On sites new to
+/// `webfill-learn`, 83 to 95 % of its learned fields had an F1 of .95 or more (see `docs/explanation/truth.md`).
 const SHARES: [f64; 3] = [0.8, 0.12, 0.08];
-/// The shares of sound, fair and poor chains among confirmed chains. A confirmed chain reads the known values of a
-/// field, even if there is only one. A chain by another kind of anchor reads the same on nearly all pages. Measured,
-/// see `docs/explanation/truth.md`.
+/// The measured shares of sound, fair and poor chains among confirmed chains (see `docs/explanation/truth.md`). A
+/// confirmed chain reads the known values of its field, if only one, and a chain with another kind of anchor reads the
+/// same on nearly all pages.
 const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
-/// The share of pages on which another chain must agree to confirm a chain. For lists, a page counts by its share of
-/// equal values. The limit is higher, because missing one member on half of the pages may cost only a tenth.
+/// The share of pages on which another chain must read the same to confirm a chain. For lists, a page counts by its
+/// share of equal values. Their limit is higher, because a chain that misses one of five values on half of the pages
+/// still agrees to nine tenths.
 const AGREEING: f64 = 0.9;
 const AGREEING_ON_LISTS: f64 = 0.98;
-/// The weight of [`SHARES`] against the cells of the table, as a number of cells.
+/// How strongly the assumed [`SHARES`] count against the measured ones of the table: like this many cells.
 const SHARES_WEIGH: f64 = 6.0;
-/// The weight of the whole table's shares against the cells of a site or field, as a number of cells.
+/// How strongly the shares of the whole table count against those of one site or field: like this many cells.
 const TABLE_WEIGHS: f64 = 3.0;
 
-/// The estimated precision of one layout for one field.
+/// The estimated precision of one layout for one field. Precision is the share of readings that are right.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub site: u32,
     pub layout: u32,
     pub field: u32,
-    /// A number shared by all cells of a field whose chains read the same place.
+    /// The group of cells of one field whose chains read the same place, as a number.
     pub family: Option<u32>,
     /// How many readings were compared with the truth, and how many of these are probably right. Both may be
     /// fractional.
     pub trials: f64,
     pub right: f64,
-    /// The probabilities that the chain is sound, fair or poor before any trial. They depend on how it was chosen.
+    /// The probabilities that the chain is sound, fair or poor before any trial. They depend on how the chain was
+    /// chosen.
     expected: [f64; 3],
     /// The probabilities that the chain is sound, fair or poor, given the trials.
     kinds: [f64; 3],
@@ -59,9 +64,10 @@ impl Cell {
         }
     }
 
-    /// Sets the expected kinds to [`CONFIRMED`] if the chain reads known values and another chain agrees with it.
+    /// Sets the expected probabilities to [`CONFIRMED`] if the chain reads known values and another chain agrees with
+    /// it.
     pub fn adjust_expected_kinds(&mut self, shape: FieldShape, chosen: &Chosen) {
-        // A quarter of the known values may be missed, because records are sometimes wrong.
+        // The chain may miss a quarter of the known values, because records are sometimes wrong.
         let is_read = chosen.reads > 0 && chosen.misses * 3 <= chosen.reads;
         let agreeing = match shape {
             FieldShape::Single => AGREEING,
@@ -125,12 +131,12 @@ impl Cell {
 
 /// Computes for each cell the probabilities that its chain is sound, fair or poor, from the counts of all cells.
 ///
-/// A cell keeps its expected probabilities if its chain was never tested, no other anchor confirms the chain, and no
-/// tested chain reads the same place. One known value occurs in many places of a page, so other fields and sites are no
-/// evidence for a chain chosen by it.
+/// A cell keeps its expected probabilities if its chain was never tested, no chain with another anchor confirms it, and
+/// no tested chain reads the same place. Such a chain was chosen by a single known value, which occurs in many places
+/// of a page, so other fields and sites are no evidence for it.
 pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     const ROUNDS: usize = 4;
-    let likelihoods: Vec<[f64; 3]> = cells.iter().map(likelihoods).collect();
+    let likelihoods: Vec<[f64; 3]> = cells.iter().map(kind_likelihoods).collect();
     let families = cells.iter().filter_map(|cell| cell.family).max();
     let families = families.map_or(0, |last| last as usize + 1);
     for _ in 0..ROUNDS {
@@ -150,7 +156,8 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
         }
         let table = normalise(table);
         for (cell, likelihood) in cells.iter_mut().zip(&likelihoods) {
-            // A cell is no evidence about itself.
+            // The cell's own counts are removed from the sums of its site and field: a cell is no evidence about
+            // itself.
             let own = if cell.trials > 0.0 {
                 cell.kinds
             } else {
@@ -185,8 +192,8 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     }
 }
 
-/// The likelihood of the cell's counts if its chain is sound, fair or poor, up to a common factor.
-fn likelihoods(cell: &Cell) -> [f64; 3] {
+/// How likely the cell's counts are if its chain is sound, fair or poor. Only the ratios of the three numbers matter.
+fn kind_likelihoods(cell: &Cell) -> [f64; 3] {
     let mut logarithms = [0.0; 3];
     for (kind, logarithm) in logarithms.iter_mut().enumerate() {
         let (a, b) = cell.beta_parameters(kind);

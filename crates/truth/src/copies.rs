@@ -1,9 +1,9 @@
-//! Sites that copy from each other: their votes count once.
+//! Finds sites that copy from each other, so that the votes of copies count only once.
 //!
 //! Two sites that agree on the truth need not be copies. If they share rare mistakes, one has copied from the other.
-//! For each pair of sites, the odds of copying are computed from all items that both read (as in AccuCopy). Each item
-//! is judged by what the remaining sites say about it. Lists are left out, because two sites that list the same part of
-//! the truth look like copies. Counting such sites once made the judgement of lists worse.
+//! For each pair of sites, the odds of copying are computed from all items (a field of a row) that both read, as in
+//! AccuCopy. Each item is judged by what the remaining sites say about it. Lists are left out, because two sites that
+//! list the same part of the truth look like copies, and treating them as copies makes the judgement worse.
 
 use std::collections::HashMap;
 
@@ -14,17 +14,17 @@ use crate::single;
 
 /// The odds that one of two sites copies the other, before they are compared.
 const PRIOR_ODDS: f64 = 0.02;
-/// Two shares of its values that a copying site may copy. The odds are computed for both.
+/// Two assumptions about how much a copying site copies, as shares of its values. The odds are computed for both.
 const COPIED: [f64; 2] = [0.35, 0.85];
 /// The most sites of one item that are compared with each other.
 const MOST_SITES: usize = 40;
 /// The most pairs of sites that are compared.
 const MOST_PAIRS: usize = 1_000_000;
 
-/// For each pair of sites, the logarithm of the odds of copying, for each share in [`COPIED`].
+/// For each pair of sites, the logarithm of the odds of copying, once for each share in [`COPIED`].
 type Pairs = HashMap<(u32, u32), [f64; 2]>;
 
-/// The weight of each reading's vote: 1, or less if it repeats a better site.
+/// The weight of each reading's vote: 1, or less if it repeats the value of a better site that it may copy.
 pub(crate) fn vote_weights(index: &Index, model: &Model) -> Vec<f32> {
     let mut pairs = Pairs::new();
     let compared = |item: &&Item| item.sites > 1 && index.shape(item) == FieldShape::Single;
@@ -34,7 +34,7 @@ pub(crate) fn vote_weights(index: &Index, model: &Model) -> Vec<f32> {
     let mut votes = vec![1.0; index.readings.len()];
     let dependence: HashMap<(u32, u32), f64> = pairs
         .into_iter()
-        .map(|(pair, logarithms)| (pair, dependence(logarithms)))
+        .map(|(pair, logarithms)| (pair, copied_share(logarithms)))
         .filter(|(_, dependence)| *dependence > 0.02)
         .collect();
     if dependence.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) fn vote_weights(index: &Index, model: &Model) -> Vec<f32> {
 }
 
 /// The expected share of one site's values that were copied from the other one.
-fn dependence(logarithms: [f64; 2]) -> f64 {
+fn copied_share(logarithms: [f64; 2]) -> f64 {
     let odds = logarithms.map(|logarithm| PRIOR_ODDS / 2.0 * logarithm.min(600.0).exp());
     (odds[0] * COPIED[0] + odds[1] * COPIED[1]) / (1.0 + odds[0] + odds[1])
 }
@@ -96,7 +96,7 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
         .take(MOST_SITES)
         .collect();
     let posterior = single::posterior(index, model, item, index.known_values(item).first());
-    // The weight of each site's vote for its value, as a logarithm.
+    // The logarithm of the factor by which a site's vote raises the odds of its value.
     let said = |place: usize| {
         let precision = model.precision(item, place, &readings[place]);
         model.vote_weight(item, place) * (precision / ((1.0 - precision) * collision)).ln()
@@ -129,17 +129,18 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
     }
 }
 
-/// The probability that a value is true without the votes of two sites. `said` is the logarithm of these votes' odds.
+/// The probability that a value is true if the votes of two sites are left out. `said` is the logarithm of the factor
+/// by which these votes raise its odds.
 fn probability_without_pair(right: f64, said: f64) -> f64 {
     let right = right.clamp(1e-9, 1.0 - 1e-9);
     1.0 / (1.0 + (1.0 - right) / right * said.min(600.0).exp())
 }
 
-/// The probabilities that a site states a value if it is true, and if it is not.
+/// The probabilities that a site states a certain value: first if the value is true, then if it is not.
 type StatementProbabilities = (f64, f64);
 
-/// Adds the evidence of two sites that state the same value. Judged by the other sites, the value is true with the
-/// probability `right`.
+/// Adds the evidence of two sites that state the same value. `right` is the probability that the value is true, judged
+/// by the other sites.
 fn add_agreement(
     pairs: &mut Pairs,
     pair: (u32, u32),

@@ -1,6 +1,7 @@
-//! The input of the judgement: claims that chains read on pages, and known values of records.
+//! The input of the judgement: claims (values that chains, the extraction rules, read on pages) and known values of
+//! records.
 
-/// Everything that is known about a table.
+/// Everything that is known about a table before it is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// The fields. A field's number is its index in this list.
@@ -10,23 +11,24 @@ pub struct Evidence<'a> {
     /// The text of each value; a value's number is its index in this list. If the list is empty, values are not judged
     /// by their form.
     pub texts: &'a [&'a str],
-    /// How the chain of each layout and field was chosen. Entries may be missing.
+    /// How the chain (the extraction rule) of each layout and field was chosen. Entries may be missing.
     pub chosen: &'a [Chosen],
 }
 
-/// How the first chain of a layout was chosen for a field.
+/// How the main chain (the extraction rule) of a layout was chosen for a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chosen {
     pub layout: u32,
     pub field: u32,
-    /// How many known values the chain reads, and for how many it reads something else or nothing.
+    /// The number of known values that the chain reads (`reads`), and the number for which it reads something else or
+    /// nothing (`misses`).
     pub reads: u32,
     pub misses: u32,
-    /// The share of pages on which a chain by another kind of anchor reads the same. That chain must also read known
-    /// values.
+    /// The share of pages on which a second chain reads the same. The second chain has another kind of anchor, and
+    /// reads known values too.
     pub agreement: f64,
-    /// The place that the chain reads, as a number. Places named by the same words have the same number in all layouts,
-    /// because sites with the same tools or standards share places.
+    /// The place on the page that the chain reads, as a number. Places named by the same words, such as a label, have
+    /// the same number in all layouts, because sites with the same tools or standards name places alike.
     pub place: Option<u32>,
 }
 
@@ -34,49 +36,48 @@ pub struct Chosen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldShape {
     Single,
-    /// A list. Each value is decided separately.
+    /// A list. Whether a value belongs to it is decided for each value separately.
     Several,
 }
 
-/// One value that one chain read on one page.
+/// One value that one chain (an extraction rule) read on one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// The item: a field of a row. All claims of an item have the same field.
     pub item: u32,
     /// An index in [`Evidence::fields`].
     pub field: u32,
-    /// The number of the value. Values that differ only in form have the same number.
+    /// The number of the value; see [`Evidence::texts`]. Values that differ only in spelling have the same number.
     pub value: u32,
     pub page: u32,
     /// The site: a source with its own accuracy, from which other sites may copy.
     pub site: u32,
-    /// The layout of the site, whose precision is measured separately. Layout numbers are unique across all sites. A
-    /// site with one layout may use its own number.
+    /// The layout of the site; the precision of each layout is measured separately. Layout numbers are unique across
+    /// all sites. A site with one layout may use its own number.
     pub layout: u32,
-    /// The number of the chain. A field's first chain in the mapping has a smaller number than its alternatives.
+    /// The number of the chain. The main chain of a field has a smaller number than its alternatives.
     pub rule: u32,
-    /// The kind of the chain's anchor: a label, an id, linked data, a position. Chains of different kinds fail
-    /// together less often than those of one kind.
+    /// The kind of the chain's anchor (how it finds its place): a label, an id, linked data, a position. Chains of
+    /// different kinds fail together less often than chains of one kind.
     pub anchor: u8,
 }
 
-/// One value of a record.
+/// A value that a record had before the pages were read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
     pub item: u32,
     pub value: u32,
-    /// Whether the chains were chosen without this value. Only held-out values measure the precision of sites. Others
-    /// agree because the chains were chosen to read them.
+    /// Whether the chains were chosen without this value. Only such values measure the precision of sites: chains read
+    /// the others because they were chosen to read them.
     pub held_out: bool,
     pub presence: Presence,
-    /// The share of other values of the column that are also on these pages. If it is high, finding this value there is
-    /// weak evidence.
+    /// The share of the column's other values that are also on the pages of this row. If it is high, the value is
+    /// probably on the pages by chance, which is weak evidence.
     pub chance: f32,
 }
 
-/// Whether a known value is anywhere on the pages of its row. This is the best evidence whether chain or record is
-/// wrong. If the value is elsewhere on the page, the chain has missed it; if it is nowhere, the record is probably
-/// wrong.
+/// Whether a known value is anywhere on the pages of its row. This shows whether the chain or the record is wrong: if
+/// the value is elsewhere on the page, the chain has missed it; if it is nowhere, the record is probably wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Presence {
     /// The pages were not searched for the value.

@@ -1,7 +1,8 @@
-//! Foreign pages: they belong to another row, because a link was wrong or a site has two things of the same name.
+//! Finds foreign pages: pages that belong to another row, because a link was wrong or a site has two things of the same
+//! name.
 //!
 //! A wrong record is wrong in one field, while a foreign page contradicts almost everything that is known about its
-//! row. So other fields of the page show how likely a reading on it is about the row.
+//! row. So the other fields of a page show whether a reading on it is about the row.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +10,11 @@ use crate::evidence::{FieldShape, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::Model;
 
-/// For each page with known values, the evidence that it is foreign: the logarithm of the likelihood ratio.
+/// The evidence that pages are foreign (belong to another row).
 #[derive(Debug)]
 pub(crate) struct Pages {
     odds: BTreeMap<u32, f64>,
-    /// The estimated share of pages that belong to another row.
+    /// The estimated share of foreign pages among all pages.
     share: f64,
 }
 
@@ -25,7 +26,7 @@ impl Pages {
         }
     }
 
-    /// Compares all pages with the known values of their rows.
+    /// Compares what all pages say with the known values of their rows.
     pub fn compare(&mut self, index: &Index, model: &Model) {
         let mut odds: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
         for item in &index.items {
@@ -75,8 +76,8 @@ fn probability_of_log_odds(logarithm: f64) -> f64 {
     1.0 / (1.0 + (-logarithm).exp())
 }
 
-/// How strongly an item's known value suggests that the page belongs to another row: the logarithm of the likelihood
-/// ratio.
+/// The evidence of one item's known value that the page belongs to another row: the logarithm of the likelihood ratio.
+/// It is negative if page and record agree.
 fn evidence_for_foreign_page(
     index: &Index,
     model: &Model,

@@ -1,4 +1,4 @@
-//! The claims, sorted and grouped: for each item (a field of a row), the readings of each site.
+//! The index of all claims. They are sorted and grouped: each item (a field of a row) has the readings of each site.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use crate::cells::Cell;
 use crate::evidence::{Claim, Evidence, FieldShape, Known, Presence};
 use crate::profile::Profile;
 
-/// The number of patterns of agreement between chains with different kinds of anchors; see [`pattern`].
+/// The number of patterns in which chains with different kinds of anchors can agree or differ; see [`agreement_pattern`].
 pub(crate) const PATTERNS: usize = 6;
 
-/// All claims of one site for one value of one item.
+/// A value that one site claims for one item, on all its pages and by all its chains.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub value: u32,
@@ -17,12 +17,12 @@ pub(crate) struct Reading {
     pub site: u32,
     pub cell: u32,
     pub pattern: u8,
-    /// Whether this is the site's main value. In fields with one truth, one value of a site leads, and other values
-    /// that its chains read are alternatives. In lists, all values lead.
+    /// Whether this is a main value of the site. In a field with one truth, a site has one main value, and its other
+    /// values are alternatives. In a list, all values are main values.
     pub leads: bool,
-    /// How usual the value looks; see [`Profile::fit_bucket`].
+    /// How usual the value looks for its field; see [`Profile::fit_bucket`].
     pub fit: u8,
-    /// One page with this reading, the number of such pages, and the number of kinds of anchors.
+    /// One page with this reading (`page`), the number of such pages, and by how many kinds of anchors it was found.
     pub page: u32,
     pub pages: u32,
     pub anchors: u32,
@@ -47,9 +47,9 @@ pub(crate) struct Index {
     pub readings: Vec<Reading>,
     /// The known values of items with claims, sorted by item and value.
     pub known: Vec<Known>,
-    /// The cells (a layout and a field), before anything is measured.
+    /// The cells (a layout and a field), with their counts still 0.
     pub cells: Vec<Cell>,
-    /// The sites' numbers as given by the caller.
+    /// The number of each site as the caller gave it.
     pub sites: Vec<u32>,
 }
 
@@ -118,7 +118,7 @@ impl Index {
                 let shape = index.shapes[of_site[0].field as usize];
                 index
                     .readings
-                    .extend(readings(of_site, site as u32, shape, &cell_of));
+                    .extend(group_readings(of_site, site as u32, shape, &cell_of));
                 sites += 1;
             }
             index.items.push(Item {
@@ -133,7 +133,7 @@ impl Index {
         index
     }
 
-    /// Compares the form of each value with that of the field's other values, both known and claimed.
+    /// Sets how usual each value looks, compared with the field's other values, both known and claimed.
     fn rate_value_forms(&mut self, texts: &[&str]) {
         let text = |value: u32| texts.get(value as usize).copied();
         let mut profiles: Vec<Profile> = self.shapes.iter().map(|_| Profile::default()).collect();
@@ -178,7 +178,7 @@ impl Index {
 
 type CellOf = HashMap<(u32, u32), u32>;
 
-/// Makes a cell for each layout and field with claims. Returns the cells, and the index of each by layout and field.
+/// Makes a cell for each layout and field with claims. Also returns the index of each cell by layout and field.
 fn build_cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
     let mut keys: Vec<(u32, u32, u32)> = claims
         .iter()
@@ -196,8 +196,13 @@ fn build_cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
     (cells, cell_of)
 }
 
-/// Groups the claims of one site about one item: one reading for each value, the leading one first.
-fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) -> Vec<Reading> {
+/// Groups the claims of one site about one item: one reading for each value, the main value first.
+fn group_readings(
+    claims: &[Claim],
+    site: u32,
+    shape: FieldShape,
+    cell_of: &CellOf,
+) -> Vec<Reading> {
     let kinds = count_distinct(claims.iter().map(|claim| u32::from(claim.anchor)));
     let mut found: Vec<(Reading, u32)> = Vec::new();
     for of_value in claims.chunk_by(|a, b| a.value == b.value) {
@@ -207,7 +212,7 @@ fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) ->
             value: first.value,
             site,
             cell: cell_of[&(first.layout, first.field)],
-            pattern: pattern(anchors, kinds - anchors),
+            pattern: agreement_pattern(anchors, kinds - anchors),
             leads: shape == FieldShape::Several,
             fit: 0,
             page: first.page,
@@ -232,8 +237,8 @@ fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) ->
     found.into_iter().map(|(reading, _)| reading).collect()
 }
 
-/// The pattern of agreement on a value: `agree` kinds of anchors read it, and `differ` kinds read another value.
-fn pattern(agree: u32, differ: u32) -> u8 {
+/// The number of the pattern of agreement if `agree` kinds of anchors read a value, and `differ` kinds another value.
+fn agreement_pattern(agree: u32, differ: u32) -> u8 {
     match (agree, differ) {
         (0 | 1, 0) => 0,
         (2, 0) => 1,

@@ -8,7 +8,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Wilson's 95 % interval for `successes` of `trials`. Both may be fractional, because they may be sums of
+/// Wilson's 95 % interval for the share of `successes` in `trials`. Both may be fractional, because they may be sums of
 /// probabilities.
 pub fn wilson_interval(successes: f64, trials: f64) -> Interval {
     const Z: f64 = 1.959_963_985;
@@ -30,7 +30,7 @@ pub fn wilson_interval(successes: f64, trials: f64) -> Interval {
     }
 }
 
-/// The logarithm of the gamma function, by Lanczos. `x` must be positive.
+/// The logarithm of the gamma function, by the approximation of Lanczos. `x` must be positive.
 fn ln_gamma(x: f64) -> f64 {
     const TERMS: [f64; 6] = [
         76.180_091_729_471_46,
@@ -62,8 +62,8 @@ pub(crate) fn beta_at_most(x: f64, a: f64, b: f64) -> f64 {
         return 1.0;
     }
     let front = (a * x.ln() + b * (1.0 - x).ln() - ln_beta(a, b)).exp();
-    // The continued fraction converges quickly only for small `x`; for others, the symmetry of the distribution is
-    // used.
+    // The continued fraction converges quickly only for small `x`. For larger ones, the symmetry of the distribution is
+    // used: the probability at `x` for (a, b) is one minus the probability at 1 - `x` for (b, a).
     if x < (a + 1.0) / (a + b + 2.0) {
         front * continued_fraction(x, a, b) / a
     } else {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_beta_distribution_matches_closed_forms() {
-        // Beta(n, 1) is x^n, Beta(1, n) is 1 - (1 - x)^n.
+        // The closed forms: Beta(n, 1) is x^n, Beta(1, n) is 1 - (1 - x)^n.
         for x in [0.1, 0.5, 0.9, 0.99] {
             for n in [1.0, 2.0, 7.0, 60.0] {
                 assert!((beta_at_most(x, n, 1.0) - x.powf(n)).abs() < 1e-9);

@@ -1,5 +1,5 @@
-//! The result of [`estimate`](crate::estimate): values with their confidence, precisions, errors of records, doubts,
-//! and which fields may be filled.
+//! The result of [`estimate`](crate::estimate): values with their confidence, precisions of layouts, wrong records, and
+//! which fields may be filled.
 
 use crate::cells::Cell;
 use crate::evidence::FieldShape;
@@ -13,9 +13,9 @@ use crate::{several, single};
 pub struct Judgement {
     /// The judgement of each item for which a page claims a value, sorted by number.
     pub items: Vec<ItemJudgement>,
-    /// Known values that pages contradict, the most doubtful first.
+    /// Known values of records that pages contradict, the most doubtful first.
     pub doubts: Vec<Doubt>,
-    /// The precision of each layout for each field, if it claims values of the field; sorted by layout and field.
+    /// The precision of each layout for each field of which it claims values, sorted by layout and field.
     pub precisions: Vec<Precision>,
     /// For each field, the share of wrong values among the known values that were compared with a page.
     pub record_errors: Vec<Interval>,
@@ -27,24 +27,23 @@ pub struct Judgement {
 pub struct ItemJudgement {
     pub item: u32,
     pub field: u32,
-    /// The values to choose by the pages alone, without the record's own value, the most certain first. For a list,
-    /// these are the values with a probability above one half, or else the most probable one. Other fields have one
-    /// value.
+    /// The values to choose if only the pages count, not the record's own value; the most certain first. A list has all
+    /// values with a probability above one half, or else the most probable one. Other fields have one value.
     pub chosen: Vec<JudgedValue>,
     /// The other claimed values, the most probable first.
     pub rejected: Vec<JudgedValue>,
-    /// The probability that exactly the chosen values are true. Values of a list that no chain reads are not
+    /// The probability that exactly the chosen values are true. For a list, values that no chain reads are not
     /// considered.
     pub confidence: f64,
 }
 
-/// A claimed value.
+/// A value that pages claim.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedValue {
     pub value: u32,
     /// The probability that the value is true.
     pub confidence: f64,
-    /// How many sites claim the value, how many pages, and how many kinds of anchors, summed over sites.
+    /// How many sites and how many pages claim the value, and by how many kinds of anchors, summed over sites.
     pub sites: u32,
     pub pages: u32,
     pub anchors: u32,
@@ -56,23 +55,24 @@ pub struct Doubt {
     pub item: u32,
     pub field: u32,
     pub known: u32,
-    /// The most probable value that the record lacks. For a list, there may be no such value.
+    /// The most probable value that the record does not have. For a list, there may be no such value.
     pub instead: Option<u32>,
     /// The probability that the record is wrong, not the page.
     pub surely: f64,
 }
 
-/// How precise a layout is for a field.
+/// The precision of a layout for a field: the share of its readings that are right.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Precision {
     pub site: u32,
     pub layout: u32,
     pub field: u32,
-    /// How many readings were compared with the truth, by held-out values or by other sites.
+    /// How many readings were compared with the truth, as known from held-out values or other sites.
     pub measured: f64,
     /// How many of these readings are probably right.
     pub right: f64,
-    /// The expected precision and its 95 % bounds, shrunk towards the values of the same site, field and table.
+    /// The expected precision and its 95 % bounds. With few measurements, they are close to those of similar layouts
+    /// and fields.
     pub interval: Interval,
 }
 
@@ -82,7 +82,7 @@ pub struct Decision {
     pub fill: bool,
     pub why: DecisionReason,
     pub precision: Precision,
-    /// The probability that the precision is at least the one wished for.
+    /// The probability that the precision is at least the required one.
     pub certainty: f64,
 }
 
@@ -100,10 +100,10 @@ pub enum DecisionReason {
 }
 
 impl Judgement {
-    /// From this probability on, a doubted record is more likely wrong than the page.
+    /// A known value with at least this probability of being wrong counts as a likely error.
     pub const DOUBTED: f64 = 0.5;
-    /// The certainty required for filling. With usual neighbours of a layout and a wished precision of .95, three
-    /// measured values suffice if all agree.
+    /// The probability with which a layout must be precise enough to fill a field. For a required precision of .95,
+    /// three measured values usually suffice if all agree.
     pub const CERTAINTY: f64 = 0.9;
 
     pub(crate) fn new(index: &Index, model: &Model) -> Judgement {
@@ -114,7 +114,7 @@ impl Judgement {
             .collect();
         let mut doubts: Vec<Doubt> = Vec::new();
         for item in &index.items {
-            doubts.extend(doubts_of(index, model, item));
+            doubts.extend(find_doubts(index, model, item));
         }
         doubts.sort_by(|a, b| {
             b.surely
@@ -127,7 +127,7 @@ impl Judgement {
             precisions: model
                 .units
                 .iter()
-                .map(|cell| precision(index, cell))
+                .map(|cell| precision_of_cell(index, cell))
                 .collect(),
             record_errors: (0..index.shapes.len())
                 .map(|field| {
@@ -147,7 +147,7 @@ impl Judgement {
         Some(&self.items[place])
     }
 
-    /// The doubts about records that are probably wrong.
+    /// The doubts about records that are more likely wrong than the page, the most doubtful first.
     pub fn likely_errors(&self) -> &[Doubt] {
         let end = self
             .doubts
@@ -195,7 +195,7 @@ impl Judgement {
     }
 }
 
-fn precision(index: &Index, cell: &Cell) -> Precision {
+fn precision_of_cell(index: &Index, cell: &Cell) -> Precision {
     Precision {
         site: index.sites[cell.site as usize],
         layout: cell.layout,
@@ -206,7 +206,7 @@ fn precision(index: &Index, cell: &Cell) -> Precision {
     }
 }
 
-/// The values of an item judged by its pages alone, in the order of their numbers.
+/// The values of an item with their probabilities, judged by its pages alone, in the order of their numbers.
 fn values_by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     match index.shape(item) {
         FieldShape::Single => single::posterior(index, model, item, None).values,
@@ -214,7 +214,7 @@ fn values_by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)>
     }
 }
 
-/// The values of an item judged by its pages and its record.
+/// The values of an item with their probabilities, judged by its pages and its record.
 fn values_by_pages_and_record(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     match index.shape(item) {
         FieldShape::Single => {
@@ -228,7 +228,7 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
     let shape = index.shape(item);
     let mut judged: Vec<JudgedValue> = values_by_pages(index, model, item)
         .into_iter()
-        .map(|(value, confidence)| judged_value(index, item, value, confidence))
+        .map(|(value, confidence)| count_support(index, item, value, confidence))
         .collect();
     judged.sort_by(|a, b| {
         b.confidence
@@ -256,8 +256,8 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
 }
 
 /// The probability that exactly the chosen values of a list are true. It starts from the probability that the layout
-/// reads any list correctly. Evidence on this item (other chains, other sites, the form of values) changes the odds of
-/// its values. The odds of the list change by the same factor.
+/// reads a list correctly. Evidence on this item (other chains, other sites, the form of values) changes the odds of
+/// the values, and the odds of the list change by the same factor.
 fn confidence_of_list(
     index: &Index,
     model: &Model,
@@ -265,7 +265,7 @@ fn confidence_of_list(
     chosen: &[JudgedValue],
     rejected: &[JudgedValue],
 ) -> f64 {
-    /// The probability stays at least this far from 0 and 1.
+    /// How far probabilities stay away from 0 and 1 at least, so that the odds are finite.
     const BOUND: f64 = 1e-5;
     let bounded = |probability: f64| probability.clamp(BOUND, 1.0 - BOUND);
     let odds = |probability: f64| bounded(probability) / (1.0 - bounded(probability));
@@ -274,8 +274,8 @@ fn confidence_of_list(
         let mut best = 0.0_f64;
         for (place, reading) in index.readings_of(item).iter().enumerate() {
             if reading.value == value.value {
-                // If the page belongs to another row, that makes all its values wrong at once. So `own` counts once,
-                // not for each value.
+                // A page of another row makes all values of the list wrong at once. So the probability that the page
+                // belongs to the row (`own`) counts once, not for each value.
                 let is_own = f64::from(model.own[item.readings.start + place]);
                 let cell = reading.cell as usize;
                 best = best.max(model.cells[cell].mean() * is_own);
@@ -297,7 +297,7 @@ fn confidence_of_list(
     own * confidence / (1.0 + confidence)
 }
 
-fn judged_value(index: &Index, item: &Item, value: u32, confidence: f64) -> JudgedValue {
+fn count_support(index: &Index, item: &Item, value: u32, confidence: f64) -> JudgedValue {
     let mut judged = JudgedValue {
         value,
         confidence,
@@ -318,7 +318,7 @@ fn judged_value(index: &Index, item: &Item, value: u32, confidence: f64) -> Judg
 }
 
 /// The known values of an item that the reading of at least one site contradicts.
-fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
+fn find_doubts(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
     let record = index.known_values(item);
     if record.is_empty() {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! The learned properties of sites, chains and records: precisions, errors, and how they change the odds of a reading.
-//! [`rounds`](crate::rounds) learns them.
+//! What is learned about sites, chains and records: how precise they are, and how signs such as agreement change the
+//! odds of a reading. [`rounds`](crate::rounds) learns it.
 
 use crate::cells::{Cell, weigh_kinds};
 use crate::evidence::{FieldShape, Known, Presence};
@@ -7,16 +7,17 @@ use crate::foreign::Pages;
 use crate::index::{Index, Item, PATTERNS, Reading};
 use crate::profile::FITS;
 
-/// How many times more frequent each pattern of agreement is among right readings than among wrong ones, before this is
-/// measured.
+/// How many times more frequent each pattern of agreement is among right readings than among wrong ones. Assumed until
+/// it is measured.
 const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
-/// How many times more frequent each bucket of form (usual, rare, unlike any) is among right readings than among wrong
-/// ones, before this is measured.
+/// How many times more frequent values of each form (usual, rare, unlike any other) are among right readings than among
+/// wrong ones. Assumed until it is measured.
 const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
-/// The assumed share of wrong known values before any value is compared. It falls if pages have the known values. A low
-/// start would never rise, because many wrong records would be taken for a chain that is wrong equally often.
+/// The share of known values that are assumed to be wrong before any is compared. It falls quickly if pages have the
+/// known values. With a low start, it would not rise: many wrong records would be taken for a wrong chain.
 const AT_FIRST: f64 = 0.4;
-/// The weight of [`PATTERN_PRIOR`] and [`FIT_PRIOR`], as a number of right readings and the same number of wrong ones.
+/// How strongly [`PATTERN_PRIOR`] and [`FIT_PRIOR`] count against measurements: like this many right readings, and as
+/// many wrong ones.
 const PRIOR_WEIGHS: f64 = 4.0;
 
 #[derive(Debug)]
@@ -24,17 +25,17 @@ pub(crate) struct Model {
     pub cells: Vec<Cell>,
     /// For each pattern of agreement, the factor by which it changes the odds that a reading is right.
     pub patterns: [f64; PATTERNS],
-    /// For each bucket of form, the factor by which it changes the odds that a reading is right.
+    /// For each form of values, the factor by which it changes the odds that a reading is right.
     fits: [f64; FITS],
     pub records: Records,
     /// For each field, the probability that two wrong values are equal.
     pub collisions: Vec<f64>,
-    /// The probability that another chain of the site reads the truth if the site's leading value is wrong.
+    /// The probability that an alternative chain of the site reads the truth if the site's main value is wrong.
     pub alternative: f64,
-    /// For each cell (a layout and a field), the share of a list's true values that are read.
+    /// For each cell (a layout and a field), the share of a list's true values that its chain reads.
     pub recalls: Vec<f64>,
-    /// The cells again, but each list counts once. It is right if all its values are right and none is missing. The
-    /// values of a list are read by one chain from one place, so errors affect them together.
+    /// Like `cells`, but each list counts as one trial: it is right if all its values are right and none is missing.
+    /// One chain reads all values of a list from one place, so errors affect them together.
     pub units: Vec<Cell>,
     /// For each reading, how much its vote counts; see [`copies::vote_weights`].
     pub votes: Vec<f32>,
@@ -43,7 +44,7 @@ pub(crate) struct Model {
     pub own: Vec<f32>,
 }
 
-/// How often records are wrong.
+/// How often the known values of records are wrong.
 #[derive(Debug)]
 pub(crate) struct Records {
     /// For each field, the probability that a known value is wrong.
@@ -51,13 +52,13 @@ pub(crate) struct Records {
     /// For each field, how many known values were compared, and how many of them are probably wrong.
     pub compared: Vec<f64>,
     pub wrong: Vec<f64>,
-    /// The probabilities that a right and a wrong known value is on the page, although no chain has read it. The second
-    /// one is for pages without other values of its column.
+    /// The probabilities that a right and a wrong known value are on the page, although no chain reads them. The second
+    /// one is for pages without other values of the column.
     pub present_if_right: f64,
     pub present_if_wrong: f64,
 }
 
-/// The counts gathered in one round.
+/// The counts of one round, from which the model is updated.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub right: [f64; PATTERNS],
@@ -74,8 +75,8 @@ pub(crate) struct Counts {
     pub searched_wrong: f64,
     pub recalled: Vec<f64>,
     pub to_recall: Vec<f64>,
-    /// For each cell, how many held-out known lists were compared, and how many of them are read completely and
-    /// correctly.
+    /// For each cell, how many held-out known lists were compared (`lists`), and how many of them were read without any
+    /// error (`whole`).
     pub lists: Vec<f64>,
     pub whole: Vec<f64>,
 }
@@ -93,7 +94,8 @@ impl Counts {
         }
     }
 
-    /// Counts a search of a page for a known value that no chain has read there.
+    /// Counts the search of a page for a known value that no chain has read. `record_right` is the probability that the
+    /// value is right.
     pub fn add_search(&mut self, known: &Known, record_right: f64, records: &Records) {
         if matches!(known.presence, Presence::Unknown | Presence::Misspelt) {
             return;
@@ -103,7 +105,8 @@ impl Counts {
         self.searched_wrong += wrong;
         if known.presence == Presence::OnPage {
             self.present_right += record_right;
-            // Wrong values that are on the page only because it mentions many values of their column are discounted.
+            // A wrong value may be on the page only because the page mentions many values of the column. So it counts
+            // less.
             self.present_wrong +=
                 wrong * records.present_if_wrong / records.present_if_wrong_at(known.chance);
         }
@@ -111,7 +114,7 @@ impl Counts {
 }
 
 impl Model {
-    /// The model before anything is counted.
+    /// The model with assumed values, before anything is counted.
     pub fn new(index: &Index, frequencies: &Frequencies) -> Model {
         let fields = index.shapes.len();
         let mut model = Model {
@@ -152,8 +155,8 @@ impl Model {
         self.update_units(index, counts);
     }
 
-    /// Updates `units`. Fields with one truth are copied from `cells`. Lists are harder to read, so only other lists
-    /// are evidence for a list.
+    /// Updates `units`. Fields with one truth are copied from `cells`. Lists are learned only from other lists, because
+    /// they are harder to read.
     fn update_units(&mut self, index: &Index, counts: &Counts) {
         self.units.clone_from(&self.cells);
         let (mut lists, mut places) = (Vec::new(), Vec::new());
@@ -171,8 +174,8 @@ impl Model {
         }
     }
 
-    /// Updates the recall of each cell. It is shrunk towards the recall of its field, and that towards a low value. So
-    /// a site that lists few values is weak evidence against other values at first.
+    /// Updates the recall of each cell. With few counts, it stays close to the recall of its field, and the recall of a
+    /// field starts low. So a site that lists few values is weak evidence against other values at first.
     fn update_recalls(&mut self, counts: &Counts) {
         const FIELD_WEIGHS: f64 = 5.0;
         let mut fields = vec![(6.0, 10.0); self.collisions.len()];
@@ -202,9 +205,9 @@ impl Model {
         );
     }
 
-    /// The probability that a reading is right, before other pages and readings of the item are seen.
+    /// The probability that a reading is right, judged without the item's other readings and the page's other fields.
     pub fn usual_precision(&self, reading: &Reading) -> f64 {
-        /// The share of errors that are on the page itself. Agreement between kinds of anchors does not reveal them.
+        /// The share of errors that are on the page itself. They remain even if all kinds of anchors agree on a value.
         const OF_THE_PAGE: f64 = 0.3;
         let error = 1.0 - self.cells[reading.cell as usize].mean();
         let factor = self.patterns[reading.pattern as usize] * self.fits[reading.fit as usize];
@@ -225,10 +228,10 @@ impl Model {
             .clamp(1e-4, 1.0 - 1e-5)
     }
 
-    /// The likelihoods of a search result (whether the value is on the page) if a known value is right, and if it is
-    /// wrong. For values that no chain has read.
+    /// How likely the result of searching the page for a known value is: first if the value is right, then if it is
+    /// wrong. It is for values that no chain has read.
     pub fn presence_likelihoods(&self, known: &Known) -> (f64, f64) {
-        /// The likelihoods that a right and a wrong value differ from the page by one typing error. About half of the
+        /// The probabilities that a right and a wrong value differ from the page by one typing error. About half of the
         /// wrong values are typing errors.
         const MISSPELT: (f64, f64) = (0.002, 0.5);
         let records = &self.records;
@@ -254,17 +257,18 @@ impl Model {
 }
 
 impl Records {
-    /// The probability that a wrong known value is on a page that also has this share of the other values of its
-    /// column.
+    /// The probability that a wrong known value is on a page. `chance` is the share of the column's other values that
+    /// are on it too.
     fn present_if_wrong_at(&self, chance: f32) -> f64 {
-        /// The highest share that is used: the search remains weak evidence even if all values of the column are on the
-        /// page.
+        /// The highest share that counts. Even if all values of the column are on the page, the search remains weak
+        /// evidence.
         const MOST: f32 = 0.9;
         let chance = f64::from(chance.clamp(0.0, MOST));
         chance + (1.0 - chance) * self.present_if_wrong
     }
 
-    /// Updates the share of wrong known values of each field, shrunk towards the share of all fields.
+    /// Updates the share of wrong known values of each field. With few counts, it stays close to the share of all
+    /// fields.
     pub fn update(&mut self) {
         const ALL_WEIGH: f64 = 20.0;
         let compared: f64 = self.compared.iter().sum();
@@ -277,8 +281,8 @@ impl Records {
     }
 }
 
-/// For each bucket, how many times more frequent it is among right readings than among wrong ones: the factor for the
-/// odds. With few readings, the factors are shrunk towards `prior`, so that the buckets keep their frequencies.
+/// For each bucket, how many times more frequent it is among right readings than among wrong ones: its factor for the
+/// odds of a reading. With few readings, the factors stay close to `prior`.
 fn bucket_factors<const N: usize>(
     right: &[f64; N],
     wrong: &[f64; N],
@@ -305,7 +309,7 @@ fn bucket_factors<const N: usize>(
     factors
 }
 
-/// The share of each pattern of agreement, and of each bucket of form, among all readings.
+/// The share of each pattern of agreement, and of each form of values, among all readings.
 pub(crate) struct Frequencies {
     patterns: [f64; PATTERNS],
     fits: [f64; FITS],

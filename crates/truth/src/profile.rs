@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-/// The number of buckets of [`Profile::fit_bucket`]: usual, rare, and unlike any other.
+/// The number of buckets of [`Profile::fit_bucket`]: usual, rare, and unlike any other value.
 pub(crate) const FITS: usize = 3;
-/// The fewest values from which a profile judges. With fewer different values, it judges only the kinds of characters.
+/// A profile judges only from this many values on. With fewer different values, it judges only the kinds of characters.
 const LEAST_VALUES: usize = 20;
 
 /// The usual appearance of one field's values.
@@ -17,12 +17,12 @@ pub(crate) struct Profile {
     numbers: Vec<f64>,
 }
 
-/// The kinds of characters in a text as bits, and its length as the number of a range. Ranges are wider for longer
+/// The kinds of characters in a text as bits, and the number of the range of its length. Ranges are wider for longer
 /// texts.
 type Shape = (u8, u8);
 
 impl Profile {
-    /// Adds a value, with the number of cells that have it.
+    /// Adds a value, with the number of table cells that have it.
     pub fn add(&mut self, text: &str, cells: usize) {
         self.values += cells;
         self.different += 1;
@@ -41,13 +41,15 @@ impl Profile {
         self.numbers.sort_by(f64::total_cmp);
     }
 
-    /// The bucket of a value: 0 if it looks like many others, 1 if it looks like few, 2 if it looks like none.
+    /// The bucket of a value: 0 if it looks like many other values of its field, 1 if it looks like few, 2 if like
+    /// none.
     pub fn fit_bucket(&self, text: &str) -> u8 {
         if self.values < LEAST_VALUES {
             return 0;
         }
         let shape = shape(text);
-        // The counts include the value itself, so a value alone in its shape has a count of one.
+        // The counts include the value itself, so a count below two means that no other value has its kinds of
+        // characters.
         if self.different < LEAST_VALUES {
             let is_alone = self.kinds.get(&shape.0).is_none_or(|count| *count < 2);
             let by_kind = if is_alone { 2 } else { 0 };

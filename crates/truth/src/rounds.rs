@@ -1,9 +1,9 @@
-//! Learns about sites and records by alternating expectation and maximisation.
+//! Learns about sites and records by expectation maximisation: two steps alternate.
 //!
-//! From the precision of each cell and the share of wrong records, the probability of each value is computed. From
-//! these probabilities, precisions and errors are counted again. Errors of records are separated from errors of pages.
-//! If sites, kinds of anchors or the search of the page contradict a record, a page that disagrees with it is not
-//! counted as wrong.
+//! The first step computes the probability of each value from the precision of each cell and the share of wrong
+//! records. The second step counts precisions and errors again, from these probabilities. If other sites, other kinds
+//! of anchors or a search of the page contradict a record, then a page that disagrees with the record does not count as
+//! wrong.
 
 use crate::cells::weigh_kinds;
 use crate::evidence::FieldShape;
@@ -13,7 +13,7 @@ use crate::model::{Counts, Frequencies, Model};
 use crate::{copies, several, single};
 
 const ROUNDS: usize = 25;
-/// The rounds after which sites are compared with each other to find copies.
+/// After these rounds, sites are compared with each other to find copies.
 const COMPARED_AFTER: [usize; 4] = [2, 5, 10, 18];
 
 impl Model {
@@ -36,7 +36,7 @@ impl Model {
         self.records.wrong.fill(0.0);
         let mut records = Vec::new();
         for item in &index.items {
-            // A single site without a record gives no evidence of how often it is right.
+            // If one site reads the item and no known value was held out, nothing shows how often the site is right.
             let measured =
                 item.sites > 1 || index.known_values(item).iter().any(|known| known.held_out);
             if !measured && index.known_values(item).is_empty() {
@@ -55,8 +55,8 @@ impl Model {
             }
             for (place, (reading, right)) in index.readings_of(item).iter().zip(right).enumerate() {
                 if reading.leads {
-                    // A reading counts only by the probability that its page belongs to the row: on another row's page,
-                    // the chain is not wrong.
+                    // A reading counts by the probability that its page belongs to the row. On a page of another row, a
+                    // chain that reads another value is not wrong.
                     let own = f64::from(self.own[item.readings.start + place]);
                     let right = right.min(own);
                     let wrong = own - right;

@@ -1,15 +1,15 @@
-//! Lists: each value of an item is decided separately, as in the Latent Truth Model.
+//! Judges lists: each value of an item is decided separately, as in the Latent Truth Model.
 //!
-//! If a site claims a value, that is evidence for it. The evidence grows with the site's precision, and with how rarely
-//! two sites make the same mistake. If a site reads the item without that value, that is evidence against the value. It
-//! grows with the site's recall.
+//! A site that claims a value is evidence for it. The evidence grows with the site's precision, and with how rarely two
+//! sites make the same mistake. A site that reads the list without the value is evidence against it. This evidence
+//! grows with the site's recall (the share of a list's true values that it reads).
 
 use crate::evidence::{Known, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
-/// All claimed values, each with the probability that it is true. If `known` is true, the record is a part of the
-/// evidence, and its values are included.
+/// All claimed values, each with the probability that it is true. If `known` is true, the record counts as evidence,
+/// and its values are included.
 pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) -> Vec<(u32, f64)> {
     let readings = index.readings_of(item);
     let record = if known { index.known_values(item) } else { &[] };
@@ -34,7 +34,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
         let agreement = -model.collision_probability(item).ln();
         by_pages(known.value) + ((1.0 - error) / error * right / wrong).ln() + agreement
     };
-    // A record with a wrong value, such as one of another row, is no evidence against values that it lacks.
+    // A record with a wrong value, such as one of another row, is no evidence against values that the record lacks.
     let unread = record.iter().filter(|known| !is_read(known.value));
     let is_wrong = unread
         .map(|known| 1.0 - probability_of_log_odds(listed(known)))
@@ -57,7 +57,8 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
 fn log_odds_by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f64 {
     let readings = index.readings_of(item);
     let agreement = -model.collision_probability(item).ln();
-    // Only claims after the first one get the bonus for agreement: two sites rarely claim the same wrong value.
+    // The first claim of a value gets no bonus for agreement. Later ones do, because two sites rarely claim the same
+    // wrong value.
     let mut logarithm = -agreement;
     let mut first = 0;
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
@@ -108,7 +109,7 @@ pub(crate) fn expectation_step(
         if index.known_values(item).iter().any(|known| known.held_out) {
             let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
             let unread: Vec<&Known> = index.known_values(item).iter().filter(is_unread).collect();
-            // If a known value is not on the page, the chain cannot read it. Then the list is not compared.
+            // A known value that is not on the page cannot be read by the chain, so the list is not compared.
             let is_elsewhere =
                 |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);
             if !unread.iter().any(is_elsewhere) {
@@ -132,7 +133,7 @@ pub(crate) fn expectation_step(
     readings.iter().map(|reading| of(reading.value)).collect()
 }
 
-/// Counts the pairs of wrong values that two sites claim, and the pairs of equal ones among them.
+/// Counts the pairs of wrong values that two sites claim, and how many of these pairs are equal.
 fn count_collisions(
     readings: &[Reading],
     of: &impl Fn(u32) -> f64,

@@ -1,11 +1,11 @@
-//! Fields with a single truth: the probability of each value of an item.
+//! Judges fields with a single truth: the probability of each value of an item.
 
 use crate::evidence::Known;
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
-/// The probability of each claimed value and of the known value. The rest, up to 1, is the probability that none of
-/// them is true.
+/// The probability of each claimed value and of the known value. The rest up to 1 is the probability that all of them
+/// are wrong.
 #[derive(Debug)]
 pub(crate) struct Posterior {
     pub values: Vec<(u32, f64)>,
@@ -20,10 +20,10 @@ impl Posterior {
     }
 }
 
-/// The probability of each value, given the readings and, if there is one, the record.
+/// The probability of each value, given the readings of all sites and the record's value, if there is one.
 ///
-/// A site reads the truth with its precision. Otherwise it reads one of many wrong values, each with the probability
-/// that two wrong values are equal. Then another chain of the site may read the truth.
+/// A site reads the truth with the probability of its precision. Otherwise it reads one of many wrong values, and an
+/// alternative chain of the site may read the truth. All wrong values are equally probable.
 pub(crate) fn posterior(
     index: &Index,
     model: &Model,
@@ -130,7 +130,7 @@ pub(crate) fn expectation_step(
         .collect()
 }
 
-/// Counts the pairs of sites that are both wrong, and the pairs among them that claim the same value.
+/// Counts the pairs of sites that are both wrong, and how many of these pairs claim the same value.
 fn count_collisions(
     readings: &[Reading],
     posterior: &Posterior,

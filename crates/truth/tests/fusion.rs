@@ -1,4 +1,4 @@
-//! Compares the fusion of sites with other methods, on generated tables of many kinds.
+//! Compares this crate with other methods of combining the claims of sites, on generated tables of many kinds.
 
 mod made;
 mod rivals;
@@ -8,10 +8,10 @@ use rivals::{Choices, METHODS, Votes};
 use webfill_truth::estimate;
 
 const SEEDS: u64 = 3;
-/// The greatest difference between the scores of methods that count as equal: a few items of each table.
+/// Methods whose scores differ by at most this count as equally good. It corresponds to a few items of each table.
 const EQUAL: f64 = 0.006;
 
-/// The score on items without a known value: accuracy, or F1 for lists.
+/// The score of the chosen values for items without a known value: accuracy, or F1 for lists.
 fn score(table: &Table, choices: &Choices) -> f64 {
     let known = table.known_items();
     let mut sum = 0.0;
@@ -106,7 +106,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
 }
 
 #[test]
-fn fusion_is_above_other_methods() {
+fn fusion_is_better_than_other_methods() {
     print!("{:<22}{:>6}", "", "known");
     METHODS.iter().for_each(|(name, _)| print!("{name:>12}"));
     println!("{:>12}", "webfill");
@@ -133,8 +133,8 @@ fn fusion_is_above_other_methods() {
             scores.iter().for_each(|score| print!("{score:>12.4}"));
             println!("{own:>12.4}");
             let best = scores.iter().fold(0.0_f64, |a, b| a.max(*b));
-            // If sites copy from each other and wrong values often collide, this crate's method must be the best of
-            // all.
+            // If sites copy from each other and wrong values are often equal, this crate must be the best of all
+            // methods. In other tables, it may be slightly worse than the best.
             let wanted = match name {
                 "copiers, five values" => best,
                 _ => best - EQUAL,

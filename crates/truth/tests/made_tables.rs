@@ -1,4 +1,5 @@
-//! How accurate judgements of generated tables are: calibration, doubts, and fusion compared with a majority vote.
+//! Tests how accurate judgements of generated tables are: whether confidence is right, whether wrong records are
+//! doubted, and whether the judgement is better than a majority vote.
 //!
 //! `tests/bench/run.sh truth` prints the figures.
 
@@ -9,7 +10,7 @@ use made::{Plan, make_table};
 use measure::{Buckets, Decisions, Doubting, majority_values, sum_accuracies};
 use webfill_truth::{Chosen, Claim, Evidence, FieldShape, Known, Presence, estimate};
 
-/// Figures for a few tables of one plan.
+/// The accuracy of judgements, measured on a few tables of one plan.
 #[derive(Debug, Default)]
 struct Figures {
     buckets: Buckets,
@@ -38,7 +39,7 @@ fn measure(plan: &Plan) -> Figures {
 }
 
 #[test]
-fn confidence_means_what_it_says() {
+fn confidence_matches_the_share_of_right_values() {
     for (name, plan) in [
         ("usual", Plan::default()),
         (
@@ -92,7 +93,7 @@ fn confidence_means_what_it_says() {
     }
 }
 
-/// Many small tables with a single site each. Each site has only few known values to be judged by.
+/// Judges many small tables of a single site. Each site has only few known values by which it can be judged.
 #[test]
 fn confidence_holds_for_a_single_site_with_few_known_values() {
     for (name, plan) in [
@@ -191,10 +192,10 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
     }
 }
 
-/// If a record differs from the page by one typing error, and its value is nowhere on the page, the record is wrong. So
-/// the page belongs to the row, and the chain is right.
+/// If a record differs from the page by one typing error, and its value is nowhere on the page, then the record is
+/// wrong. So the page belongs to the row, and the chain is right.
 #[test]
-fn misspelt_records_are_doubted_and_speak_for_the_page() {
+fn misspelt_records_are_doubted_and_confirm_the_page() {
     let judged = |presence| {
         // Three fields of eight rows. Two of the first row's records are wrong, and one of the fourth row's.
         let wrong = [(0, 0), (0, 1), (3, 1)];
@@ -265,7 +266,7 @@ fn pages_of_other_rows_are_not_believed() {
 }
 
 #[test]
-fn wrong_known_values_are_pointed_at() {
+fn wrong_known_values_are_doubted() {
     for (name, wrong_known) in [("10 % wrong", 0.1), ("30 % wrong", 0.3)] {
         let plan = Plan {
             wrong_known,
@@ -291,8 +292,8 @@ fn wrong_known_values_are_pointed_at() {
     }
 }
 
-/// Judges rows of one site with lists of two values. If `in_part`, the chain reads only one of the two on every second
-/// page.
+/// Judges rows of one site with lists of two values. If `in_part` is true, the chain reads only one of the two values
+/// on every second page.
 fn judge_lists_of_two(in_part: bool) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..20 {
@@ -328,7 +329,7 @@ fn judge_lists_of_two(in_part: bool) -> webfill_truth::Judgement {
 }
 
 #[test]
-fn a_list_is_not_sure_where_others_of_its_chain_are_read_in_part() {
+fn a_list_is_uncertain_if_its_chain_reads_other_lists_in_part() {
     let whole = judge_lists_of_two(false).item(19).unwrap().confidence;
     let in_part = judge_lists_of_two(true).item(18).unwrap().confidence;
     assert!(whole >= 0.95, "{whole}");
@@ -372,8 +373,9 @@ fn judge_one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgemen
 }
 
 #[test]
-fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
-    // The agreement that does not suffice is higher for lists: lists without one member still agree to a large part.
+fn one_known_value_suffices_if_another_anchor_agrees_on_all_pages() {
+    // A chain is not confirmed if a second chain reads the same on only the share `most` of the pages. The share is
+    // higher for lists: without one of its values, a list still agrees to a large part.
     for (shape, most) in [(FieldShape::Single, 0.2), (FieldShape::Several, 0.9)] {
         let agreed = judge_one_known(shape, 1.0);
         assert!(agreed.item(1).unwrap().confidence >= 0.95, "{shape:?}");
@@ -384,7 +386,7 @@ fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
     }
 }
 
-/// Judges rows of one site with lists of four values, as read by the chain. The records of the first rows have
+/// Judges ten rows of one site whose chain reads lists of four values. The records of the first rows have
 /// `known_lists`.
 fn judge_lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
@@ -423,7 +425,7 @@ fn judge_lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
 }
 
 #[test]
-fn a_list_is_as_sure_as_its_chain_reads_lists_rightly() {
+fn confidence_of_a_list_depends_on_how_many_lists_its_chain_reads_correctly() {
     let lists = |rows: std::ops::Range<u32>| -> Vec<[u32; 4]> {
         rows.map(|row| [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3])
             .collect()
@@ -431,17 +433,17 @@ fn a_list_is_as_sure_as_its_chain_reads_lists_rightly() {
     let five = judge_lists_of_four(&lists(0..5));
     assert!(five.item(9).unwrap().confidence >= 0.95, "{five:?}");
     assert!(five.decide_fill(0, 0, 0.95).fill);
-    // Four values of one list are no more evidence than one value.
+    // One known list is no more evidence than one value, although it has four values.
     let one = judge_lists_of_four(&lists(0..1));
     assert!(!one.decide_fill(0, 0, 0.95).fill);
 }
 
 #[test]
-fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
+fn a_wrong_known_list_is_doubted_and_is_no_evidence_against_its_page() {
     let mut lists: Vec<[u32; 4]> = (0..5)
         .map(|row| [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3])
         .collect();
-    // One record has the list of another row, and one record has a list with one wrong value.
+    // One record has the list of another row, and another record has a list with one wrong value.
     lists[1] = [80, 81, 82, 83];
     lists[3][2] = 90;
     let judged = judge_lists_of_four(&lists);
@@ -455,8 +457,9 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     assert!(judged.decide_fill(0, 0, 0.95).fill);
 }
 
-/// Judges 40 rows of one site. Half of them have known values of four fields, a third of them wrong. Wrong values of
-/// the last field are on their pages, like the share `chance` of all its values. Wrong values of other fields are not.
+/// Judges 40 rows of one site. Half of them have known values of four fields, a third of them wrong. The pages mention
+/// the share `chance` of all values of the last field, and also its wrong known values. Wrong values of other fields
+/// are not on their pages.
 fn judge_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..40 {
@@ -497,7 +500,7 @@ fn judge_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
 }
 
 #[test]
-fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
+fn a_value_found_on_a_page_is_weak_evidence_if_the_page_has_most_values() {
     let of_last = |judged: &webfill_truth::Judgement| {
         let doubted = judged.likely_errors().iter();
         doubted.filter(|doubt| doubt.field == 3).count()
@@ -510,8 +513,8 @@ fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
     assert!(usual.decide_fill(0, 3, 0.95).fill, "{:?}", usual.precisions);
 }
 
-/// Judges 24 sites with three rows each; two rows of each site have a known value. Every second site has the field in
-/// another place, where the chain reads something else.
+/// Judges 24 sites with three rows each; two rows of each site have a known value. On every second site, the chain
+/// reads something else than the field.
 fn judge_shared_places(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..24 {
@@ -557,7 +560,7 @@ fn judge_shared_places(place: Option<u32>) -> webfill_truth::Judgement {
 }
 
 #[test]
-fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
+fn sites_with_a_field_in_the_same_place_confirm_each_other() {
     assert!(!judge_shared_places(None).decide_fill(0, 0, 0.95).fill);
     let same = judge_shared_places(Some(7));
     assert!(
@@ -617,21 +620,21 @@ fn judge_one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgeme
 }
 
 #[test]
-fn good_fields_do_not_vouch_for_a_chain_that_was_chosen_by_one_value() {
+fn good_fields_do_not_confirm_a_chain_that_was_chosen_by_one_value() {
     let alone = judge_one_known_among_good_ones(None);
     assert!(alone.decide_fill(0, 2, 0.95).fill);
     assert!(alone.decide_fill(1, 3, 0.95).fill);
     let decision = alone.decide_fill(0, 3, 0.95);
     assert!(!decision.fill, "{decision:?}");
     assert!(alone.item(7).unwrap().confidence < 0.95);
-    // If other sites have the field in the same place, their known values confirm the chain.
+    // If chains of other sites read the same place, the known values of those sites confirm the chain.
     let shared = judge_one_known_among_good_ones(Some(1));
     let decision = shared.decide_fill(0, 3, 0.95);
     assert!(decision.fill, "{decision:?}");
 }
 
-/// Four sites with 250 rows and four fields each. 30 % of the known values are wrong. The last field has 13 possible
-/// values, and each page mentions three in ten of them in another context.
+/// Judges four sites with 250 rows and four fields each. 30 % of the known values are wrong. The last field has 13
+/// possible values, and each page mentions three in ten of them in another context.
 #[test]
 fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
     const CHANCE: f32 = 0.3;

@@ -1,10 +1,10 @@
-//! Compares fusion with other methods, on the data sets in a folder.
+//! Compares this crate with other methods of combining the claims of sites, on the data sets in a folder.
 //!
 //! `TRUTH_SETS=FOLDER cargo test -p webfill-truth --test public_sets -- --ignored --nocapture`
 //!
 //! Each file NAME.tsv begins with `# single` or `# several`. Then there is a line for each claim, `claim ITEM SITE
-//! VALUE`, and one for each known truth, `truth ITEM VALUE`, separated by tabs. Values that differ only in form must
-//! be written alike.
+//! VALUE`, and one for each known truth, `truth ITEM VALUE`, separated by tabs. Values that differ only in form must be
+//! written alike.
 
 #[path = "rivals/mod.rs"]
 mod rivals;
@@ -73,7 +73,7 @@ fn parse_set(text: &str) -> Set {
     set
 }
 
-/// The mean F1 over items in percent. For single truths, F1 equals accuracy.
+/// The F1 of the chosen values in percent, averaged over items. For items with a single truth, F1 equals accuracy.
 fn score(choices: &Choices, truth: &[(u32, Vec<u32>)]) -> f64 {
     let f1 = |(item, truth): &(u32, Vec<u32>)| {
         let chosen = &choices[item];
@@ -85,7 +85,7 @@ fn score(choices: &Choices, truth: &[(u32, Vec<u32>)]) -> f64 {
 
 #[test]
 #[ignore = "needs TRUTH_SETS"]
-fn on_public_sets() {
+fn compare_methods_on_public_sets() {
     let folder = std::env::var("TRUTH_SETS").expect("TRUTH_SETS names a folder");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("a folder")
@@ -102,8 +102,7 @@ fn on_public_sets() {
             set.truth.len()
         );
         let votes = Votes::new(set.shape, &set.claims);
-        // All methods are judged on the same half of the items. Some true values of the other half serve as known
-        // values.
+        // All methods are judged on the second half of the items. True values of the first half serve as known values.
         let (known, judged) = set.truth.split_at(set.truth.len() / 2);
         for (name, method) in METHODS {
             println!("  {name:<12} {:.1}", score(&method(&votes), judged));
@@ -114,7 +113,7 @@ fn on_public_sets() {
                     .iter()
                     .enumerate()
                     .flat_map(|(place, (item, values))| {
-                        // `wrong` of each ten items get the values of another item.
+                        // Of each ten items, `wrong` get the values of another item.
                         let values = if place % 10 < wrong {
                             &set.truth[(place * 7 + 1) % set.truth.len()].1
                         } else {

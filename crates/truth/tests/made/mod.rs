@@ -1,4 +1,5 @@
-//! Generated tables: the true values of each item, and the claims of sites and values of records, with errors.
+//! Generates tables with known truth: the true values of each item, and claims of sites and values of records, with
+//! errors.
 
 use std::collections::HashSet;
 
@@ -10,13 +11,13 @@ pub struct Plan {
     pub rows: usize,
     pub fields: usize,
     pub sites: usize,
-    /// The range from which each site's accuracy is drawn: the share of its pages that state the truth of a field.
+    /// The range from which the accuracy of each site is drawn: the share of its pages that state the truth.
     pub site_accuracy: (f64, f64),
-    /// Possible shares of pages that a chain reads correctly. One is drawn for each site and field.
+    /// How precise chains are: the share of pages that a chain reads correctly. One is drawn for each site and field.
     pub chains: Vec<f64>,
-    /// How many chains with other anchors there are on each page.
+    /// How many alternative chains, with other anchors, read each page.
     pub alternatives: usize,
-    /// The probability that an alternative is wrong if the first chain is wrong.
+    /// The probability that an alternative chain is wrong if the first chain is wrong.
     pub wrong_together: f64,
     /// The share of rows for which a site has a page.
     pub coverage: f64,
@@ -25,7 +26,7 @@ pub struct Plan {
     /// How many sites copy from another site, and the share of its values that they copy.
     pub copiers: usize,
     pub copied: f64,
-    /// How many different values each field has. With few of them, wrong values often collide.
+    /// How many different values each field has. With few of them, wrong values are often equal.
     pub domain: usize,
     /// How many items have a known value, and the share of these values that are wrong.
     pub known: usize,
@@ -58,7 +59,7 @@ impl Default for Plan {
     }
 }
 
-/// A generated table.
+/// A generated table, with the truth about its items.
 #[derive(Debug)]
 pub struct Table {
     pub shapes: Vec<FieldShape>,
@@ -103,7 +104,7 @@ pub fn make_table(plan: &Plan, seed: u64) -> Table {
         known: Vec::new(),
         truth,
     };
-    // The values that each site states for each item. They determine whether known values are on its pages.
+    // The values that each site states for each item. They decide which known values are on the site's pages.
     let mut stated: Vec<Vec<Option<Vec<u32>>>> = Vec::new();
     for site in 0..plan.sites {
         let (low, high) = plan.site_accuracy;
@@ -171,7 +172,7 @@ fn draw_truths(plan: &Plan, item: usize, dice: &mut fastrand::Rng) -> Vec<u32> {
     values
 }
 
-/// Changes a value to another one. In a list, one value is lost, added or replaced.
+/// Changes a value to another one. In a list, one value is removed, added or replaced.
 fn spoil_values(plan: &Plan, field: usize, values: &[u32], dice: &mut fastrand::Rng) -> Vec<u32> {
     let mut spoilt = values.to_vec();
     let change = if plan.several { dice.usize(..3) } else { 2 };

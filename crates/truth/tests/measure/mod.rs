@@ -1,4 +1,4 @@
-//! Figures for judgements of tables whose truth is known.
+//! Measures judgements of tables with known truth: confidence, decisions to fill, and doubts about records.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use webfill_truth::Judgement;
 
 use crate::made::Table;
 
-/// Ten buckets of confidence, for values of items without a known value.
+/// Judged values in ten buckets by their confidence. Items with a known value are left out.
 #[derive(Debug, Default)]
 pub struct Buckets {
     /// For each bucket, the number of values, the sum of their confidence, and the number of right ones.
@@ -42,8 +42,8 @@ impl Buckets {
         }
     }
 
-    /// The expected calibration error: the mean distance between confidence and share of right values, weighted by
-    /// count.
+    /// The expected calibration error: the mean difference between the confidence of a bucket and its share of right
+    /// values, weighted by the number of values.
     pub fn calibration_error(&self) -> f64 {
         let all: f64 = self.tenths.iter().map(|bucket| bucket.0).sum();
         self.tenths
@@ -62,15 +62,16 @@ impl Buckets {
     }
 }
 
-/// The quality of decisions to fill: the precision of the fields that may be filled, and how many of the good fields
+/// The quality of decisions to fill: how precise the fields are that may be filled, and how many of the precise fields
 /// may be filled.
 #[derive(Debug, Default)]
 pub struct Decisions {
-    /// How many fields may be filled, how many of these are as precise as wished, and the sum of their precisions.
+    /// How many fields may be filled (`filled`), how many of these are as precise as required, and the sum of their
+    /// precisions.
     filled: f64,
     filled_good: f64,
     precision: f64,
-    /// How many fields are as precise as wished, filled or not.
+    /// How many fields are as precise as required, whether they may be filled or not.
     good: f64,
 }
 
@@ -158,7 +159,7 @@ pub fn majority_values(table: &Table) -> HashMap<u32, Vec<u32>> {
     let mut by_item: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
     for claim in &table.claims {
         let claims = by_item.entry(claim.item).or_default();
-        // Only the first chain of a site counts.
+        // Only the first chain of a site votes.
         if claim.anchor == 0 {
             claims.push((claim.site, claim.value));
         }
@@ -194,7 +195,7 @@ pub fn majority_values(table: &Table) -> HashMap<u32, Vec<u32>> {
         .collect()
 }
 
-/// For items without a known value: the summed accuracy of the judgement, that of a majority vote, and the number of
+/// Sums for items without a known value: the accuracy of the judgement, that of a majority vote, and the number of
 /// items. The accuracy of a list is its F1.
 pub fn sum_accuracies(
     table: &Table,

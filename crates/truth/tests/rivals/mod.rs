@@ -1,12 +1,13 @@
-//! Small versions of other methods, for comparison: vote, TruthFinder, Accu, AccuCopy without order, CRH, LTM.
+//! Small versions of other published methods, for comparison: vote, TruthFinder, Accu, AccuCopy without order, CRH,
+//! LTM.
 //!
-//! Each method gets the values read by the first chain of each site, and chooses values for each item.
+//! Each method gets the values that the first chain of each site read, and chooses values for each item.
 
 use std::collections::{BTreeMap, HashMap};
 
 use webfill_truth::{Claim, FieldShape};
 
-/// What sites state, by item.
+/// The values that sites state, by item (a field of a row).
 #[derive(Debug)]
 pub struct Votes {
     pub several: bool,
@@ -14,7 +15,7 @@ pub struct Votes {
     pub items: Vec<Ballot>,
 }
 
-/// What sites state about one item.
+/// The values that sites state about one item.
 #[derive(Debug)]
 pub struct Ballot {
     pub item: u32,
@@ -144,7 +145,7 @@ pub fn truth_finder(votes: &Votes) -> Choices {
         }
         trust = votes.site_means(&scores);
     }
-    // A value without any support has a confidence of .5, so the bound for lists must be higher.
+    // A value without any support has a score of .5, so the bound for values of lists must be higher.
     votes.choose(&scores, 0.75)
 }
 
@@ -154,7 +155,7 @@ pub fn accu(votes: &Votes) -> Choices {
     accu_with_weights(votes, |_, _| 1.0)
 }
 
-/// A short version of AccuCopy: a site's vote counts less the more rare values it shares with a better site.
+/// A short version of AccuCopy. The more rare values a site shares with a better site, the less its vote counts.
 pub fn accu_copy(votes: &Votes) -> Choices {
     let mut shared: HashMap<(usize, usize), (f64, f64)> = HashMap::new();
     for ballot in &votes.items {
@@ -174,8 +175,8 @@ pub fn accu_copy(votes: &Votes) -> Choices {
                         .filter(|(_, all)| all.contains(place))
                         .count()
                 };
-                // A rare value counts: only these two sites state it, although at least two others state something
-                // else.
+                // A shared value counts as rare if only these two sites state it, although at least two other sites
+                // state something else.
                 if own == theirs
                     && ballot.sites.len() > 3
                     && own.iter().all(|place| claimed(place) == 2)
@@ -288,8 +289,8 @@ pub fn crh(votes: &Votes) -> Choices {
 pub fn ltm(votes: &Votes) -> Choices {
     const ROUNDS: usize = 60;
     const BURN_IN: usize = 20;
-    // Prior counts for wrong and for true values: how often a site does not claim such a value, and how often it does.
-    // A high specificity is assumed, as in the paper.
+    // Prior counts for wrong values, then for true ones: how often a site does not claim such a value, and how often it
+    // does. As in the paper, sites rarely claim wrong values.
     const PRIOR: [[f64; 2]; 2] = [[90.0, 10.0], [50.0, 50.0]];
     let mut dice = fastrand::Rng::with_seed(7);
     let mut truth: Vec<Vec<usize>> = votes
@@ -334,7 +335,7 @@ pub fn ltm(votes: &Votes) -> Choices {
     votes.choose(&sums, 0.5)
 }
 
-/// A method and its name.
+/// A method of choosing values, with its name.
 pub type Method = (&'static str, fn(&Votes) -> Choices);
 
 pub const METHODS: [Method; 6] = [
