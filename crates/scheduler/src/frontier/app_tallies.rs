@@ -8,7 +8,7 @@ use super::model::AppTally;
 /// The maximum number of applications whose counts are kept.
 const MOST: usize = 1_000;
 
-/// The counts of the applications that were asked about.
+/// The counts of those applications that a request has asked about.
 #[derive(Debug, Default)]
 pub(super) struct AppTallies(HashMap<String, AppTally>);
 
@@ -25,7 +25,7 @@ impl AppTallies {
         self.0.insert(app_id.to_owned(), tally);
     }
 
-    /// Adjusts the counts of an application when those of one of its crawls are written.
+    /// Adjusts the counts of an application when the counters of one of its crawls are written.
     pub(super) fn apply_crawl_change(&mut self, app_id: &str, before: (u64, u64), now: (u64, u64)) {
         let Some(tally) = self.0.get_mut(app_id) else {
             return;

@@ -15,7 +15,8 @@ use webfill_wire::CrawlKey;
 use super::model::SiteId;
 use crate::application_limits::ApplicationLimits;
 
-/// The capacity of the token bucket, in seconds of the rate. So much may be handed out in one burst.
+/// The capacity of the token bucket that limits pages per second: as many pages as the rate allows in this time. So
+/// much may be handed out in one burst.
 const BURST_S: f64 = 0.25;
 
 /// The applications that have limits, by name.
@@ -40,12 +41,12 @@ struct LimitedApplication {
     limits: ApplicationLimits,
     pages: u64,
     leased: u64,
-    /// The number of the application's leases at each site.
+    /// The number of the application's leased tasks at each site.
     sites: HashMap<SiteId, u64>,
     /// The tokens in the bucket as of `tokens_at_ms`; each is worth a page.
     tokens: f64,
     tokens_at_ms: i64,
-    /// Crawls that wait for an allowance, each with the last site at which it was released.
+    /// Crawls that wait until the limits allow further tasks, each with the last site at which it was let continue.
     held: VecDeque<(CrawlKey, i64)>,
     in_line: HashSet<CrawlKey>,
 }
@@ -98,7 +99,7 @@ impl LimitedApplications {
         }
     }
 
-    /// How many tasks of an application may be handed out at a site where it has no lease yet.
+    /// How many tasks of an application may be handed out at a site where it has no leased task yet.
     pub(super) fn new_site_allowance(&mut self, app: &str, now_ms: i64) -> u64 {
         let application = self.apps.get_mut(app);
         application.map_or(u64::MAX, |application| {
@@ -114,7 +115,7 @@ impl LimitedApplications {
         }
     }
 
-    /// Notes that a lease is over, perhaps with a page.
+    /// Notes that a leased task has ended or come back. `is_page`: a page was fetched.
     pub(super) fn note_lease_end(&mut self, app: &str, site: SiteId, is_page: bool) {
         let Some(application) = self.apps.get_mut(app) else {
             return;
@@ -129,7 +130,8 @@ impl LimitedApplications {
         }
     }
 
-    /// Makes a crawl wait for an allowance of its application. `last_site`: the last site at which it was released.
+    /// Makes a crawl wait until the limits of its application allow further tasks. `last_site`: the last site at which
+    /// it was let continue.
     pub(super) fn hold(&mut self, app: &str, crawl: CrawlKey, last_site: i64) {
         if let Some(application) = self.apps.get_mut(app)
             && application.in_line.insert(crawl)
@@ -158,7 +160,7 @@ impl LimitedApplications {
         (names(spent), names(others))
     }
 
-    /// Takes out crawls that need not wait any more: one of each application with an allowance.
+    /// Takes out the crawls that need not wait any more: one of each application whose limits allow further tasks.
     pub(super) fn take_released_crawls(&mut self, now_ms: i64) -> Vec<(CrawlKey, i64)> {
         let mut freed = Vec::new();
         for application in self.apps.values_mut() {
@@ -173,7 +175,7 @@ impl LimitedApplications {
         freed
     }
 
-    /// When the mere passing of time next gives an allowance to an application with waiting crawls.
+    /// The next time at which a limit of pages per second lets a waiting crawl continue.
     pub(super) fn next_allowance_ms(&self) -> Option<i64> {
         let waiting = self
             .apps
@@ -186,7 +188,7 @@ impl LimitedApplications {
 }
 
 impl LimitedApplication {
-    /// The allowance by the page limit and the rate.
+    /// How many tasks the limits of pages and of pages per second allow now.
     fn allowance_by_pages(&mut self, now_ms: i64) -> u64 {
         let used = self.pages + self.leased;
         let most = self.limits.max_pages;
@@ -200,7 +202,7 @@ impl LimitedApplication {
         left.min(self.tokens.max(0.0) as u64)
     }
 
-    /// The allowance at a site where the application has no lease.
+    /// How many tasks are allowed now at a site where the application has no leased task.
     fn new_site_allowance(&mut self, now_ms: i64) -> u64 {
         let most = self.limits.max_sites;
         match most.is_some_and(|most| self.sites.len() as u64 >= most) {

@@ -123,7 +123,8 @@ pub(super) fn is_fault_of_one_page(
         BackoffReason::Robots | BackoffReason::Dns | BackoffReason::Blocked => false,
     };
     let tries = tries::count_used_retries(&cx.db, report.task)? as u32 + 1;
-    // Whether the wait that the server demands exceeds the patience.
+    // Whether the wait that the server demands is longer than the patience (the maximum time to wait for a failing
+    // site).
     let asks_too_much =
         |patience: Patience| patience.is_exceeded_by(report.clock, Some(tries), now_ms, now_ms);
     if !may_be || cx.backoff.patience.is_some_and(asks_too_much) {
@@ -142,7 +143,7 @@ pub(super) fn is_fault_of_one_page(
     Ok(true)
 }
 
-/// Stores the changes after a failure, with the evidence.
+/// Stores a site's state after a failure, with the evidence.
 pub(super) fn store_failure(
     cx: &mut Context,
     task: &HeldTask,
@@ -192,7 +193,7 @@ pub(super) fn store_failure(
     Ok(())
 }
 
-/// Carries out a verdict for the task that met the failure.
+/// Carries out the decision about a task that has failed: whether it ends, is retried, or waits for its site.
 pub(super) fn apply_verdict(
     cx: &mut Context,
     task: &HeldTask,

@@ -136,7 +136,7 @@ impl SiteStates<'_> {
         })
     }
 
-    /// Ends the backoff of a site now. One task goes first, as a probe.
+    /// Ends the backoff of a site now. A single task is handed out first, to test the site.
     pub fn end_backoff(
         &mut self,
         name: &str,

@@ -23,13 +23,14 @@ pub(super) struct Backoffs {
     pub(super) patience: Option<Patience>,
     pub(super) known: HashSet<SiteId>,
     pub(super) unreachable: HashMap<SiteId, Unreachable>,
-    /// Tasks that were handed out to end without a request. Their outcomes say nothing about their sites.
+    /// Tasks of unreachable sites that were handed out only to end without a request. Their outcomes say nothing about
+    /// their sites.
     pub(super) ending: HashSet<TaskId>,
     #[cfg(feature = "former-faults")]
     pub(super) unreachable_go_by_turns: bool,
     /// Backoffs that have begun since the last call of [`SiteStates::take_begun_backoffs`].
     pub(super) begun: Vec<BackoffBegun>,
-    /// Tasks that failed in a row just before these backoffs.
+    /// Tasks that failed in a row just before these backoffs, probably because of their sites.
     pub(super) suspects: Vec<TaskId>,
 }
 
@@ -99,9 +100,9 @@ impl Backoffs {
 
 /// The consequence of the site's state for a task whose attempt has ended.
 pub(super) enum Disposition {
-    /// The outcome counts, or the retry table decides.
+    /// The site's state has no influence: the outcome counts, or the retry table decides.
     Own,
-    /// The outcome counts, whatever the retry table says.
+    /// The task ends with its outcome, whatever the retry table says.
     Ends,
     /// The task is queued again, and its site backs off.
     SiteBackoffs(Turn),
@@ -113,7 +114,7 @@ pub(super) enum Disposition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leasable {
     All,
-    /// A single task, after a backoff.
+    /// A single task after a backoff, to test the site.
     Probe,
     /// Tasks that were queued when the site became unreachable. They end without a request.
     Unreachable,
@@ -127,9 +128,9 @@ pub(super) struct Unreachable {
     /// Tasks up to this id end without a request.
     pub(super) last: TaskId,
     pub(super) outcome: Outcome,
-    /// The last crawl whose turn it was to end tasks at the site.
+    /// The last crawl visited to end its tasks at the site; crawls are visited in turn.
     pub(super) visited: CrawlKey,
-    /// Whether tasks have ended since the first crawl had its turn.
+    /// Whether tasks have ended since the first crawl was visited.
     pub(super) has_ended_tasks: bool,
 }
 

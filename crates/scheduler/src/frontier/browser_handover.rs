@@ -1,4 +1,5 @@
-//! Stores findings about scripts, and hands pages on to browsers; see [`scripts`](super::scripts).
+//! Stores what workers find out about pages that need their scripts, and hands such pages on to workers with browsers;
+//! see [`scripts`](super::scripts).
 
 use rusqlite::{OptionalExtension, Result, params};
 use serde_json::Value;
@@ -13,7 +14,8 @@ use super::parts::Sites;
 use super::scripts::{PREFIX, ScriptedKind, needs_browser};
 use super::task_rows::HeldTask;
 
-/// Stores the findings of an outcome about scripts. Returns whether its page is handed on to a browser.
+/// Stores whether a worker has found that a page is empty without its scripts. Returns whether the page is handed on to
+/// a worker with a browser.
 pub(super) fn note_scripts(
     cx: &mut Context,
     task: &HeldTask,
@@ -39,8 +41,8 @@ pub(super) fn note_scripts(
     Ok(found.finding == Finding::Wanted && has_browser && !is_over)
 }
 
-/// Keeps a finding about a kind of pages. Returns false if there is nothing new to keep: browsers are known not to
-/// help this kind, or there are too many kinds.
+/// Keeps a finding about a kind of pages, such as: they need a browser. Returns false if there is nothing new to keep:
+/// browsers are known not to help this kind, or there are too many kinds.
 pub(super) fn add_finding(
     cx: &mut Context,
     task: &HeldTask,
@@ -105,7 +107,8 @@ fn update_kind(kind: &mut ScriptedKind, found: &ScriptsReport, url: &str) {
     kind.pages += u64::from(is_wanted);
     let is_vain = match found.finding {
         Finding::Tried => true,
-        // Either the last page of a sample, or a page that was not tried because browsers did not help similar ones.
+        // `Empty`: browsers do not help. Counted only if a page was tried (the last one of a sample), not if it was
+        // skipped because browsers had not helped similar pages.
         Finding::Empty => kind.has_finding(Finding::Tried),
         _ => false,
     };
@@ -153,7 +156,8 @@ pub(super) fn forget_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// The findings about scripts for the worker that gets a site's tasks; `None` if there are none.
+/// What is known about the scripts on a site's pages, for the worker that gets the site's tasks; `None` if nothing is
+/// known.
 pub(super) fn findings_for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteScripts> {
     let rule = cx.lanes.rule(site);
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
@@ -191,7 +195,7 @@ pub(super) fn truncate(text: &str) -> String {
 }
 
 impl Sites<'_> {
-    /// The findings about the scripts on a site's pages, by the site's name.
+    /// Which kinds of a site's pages are empty without their scripts, as far as is known. `name`: the site's name.
     pub fn scripts_of(&mut self, name: &str) -> std::result::Result<Vec<Value>, FrontierError> {
         self.0.run("read what is known of a site's scripts", |cx| {
             let sql = "SELECT id FROM sites WHERE name = ?1";
@@ -206,8 +210,8 @@ impl Sites<'_> {
         })
     }
 
-    /// The sites of these crawls with this finding about scripts, up to `most`, and their total number. `is_shell`:
-    /// only kinds of pages that are, or are not, empty shells.
+    /// The sites of these crawls with this finding about scripts (such as: a browser is needed), up to `most`, and
+    /// their total number. `is_shell`: only kinds of pages that are, or are not, empty shells.
     pub fn list_scripted_sites(
         &mut self,
         crawls: &[CrawlKey],

@@ -9,7 +9,7 @@ use super::model::{SiteId, TaskId};
 use super::schema::DONE;
 use super::{crawl_rows, sites, task_rows};
 
-/// Ends a queued task. The caller must update the site's count.
+/// Ends a queued task. The caller must update the site's number of queued tasks.
 pub(super) fn end_queued_task(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -44,7 +44,7 @@ pub(super) fn end_task(
     Ok(())
 }
 
-/// Ends up to `most` queued tasks of a crawl at a site. The caller must update the site's count.
+/// Ends up to `most` queued tasks of a crawl at a site. The caller must update the site's number of queued tasks.
 pub(super) fn end_tasks_at(
     cx: &mut Context,
     site: SiteId,

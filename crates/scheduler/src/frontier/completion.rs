@@ -117,8 +117,8 @@ fn add_page_counts(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Resu
     Ok(())
 }
 
-/// The links in the rows of a page, each with its record, if it has one. These records become unresolved, even if an
-/// earlier crawl has resolved them.
+/// The links in a page's rows (the entries of its lists), each with the record that the row belongs to, if there is
+/// one. These records become unresolved, even if an earlier crawl has resolved them.
 fn reopen_linked_records<'r>(
     cx: &mut Context,
     report: &'r TaskDone,
@@ -177,14 +177,15 @@ fn feed_links(
         ..redirect
     };
     let mut batch = feed::begin_feed(cx, task.crawl, now_ms);
-    // Listed URLs serve no record, so resolved records do not make them useless.
+    // The URLs that a sitemap lists serve no record, so they are wanted even if all records are complete.
     let unwanted = batch.is_unwanted(served.len(), &unresolved);
     let unlisted = batch.is_unwanted(0, &[]);
     let kind = batch.kind_of_redirect(report, &task.url, base.as_ref())?;
     if let Some(url) = &report.redirect {
         batch.feed_url_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
     }
-    // The worker has used the crawl's settings of the hand-out, which may have changed since.
+    // The links are judged again here: the worker knew only the crawl's settings at the hand-out, which may have
+    // changed since.
     let links = || {
         let links = report
             .links
@@ -211,7 +212,7 @@ fn feed_links(
 }
 
 impl FeedBatch<'_> {
-    /// Judges a URL of a page, or counts it as useless.
+    /// Judges a URL that was found on a page, or only counts it if it is unwanted.
     fn feed_url_unless(
         &mut self,
         is_unwanted: bool,

@@ -50,7 +50,8 @@ pub(super) struct Context {
     pub(super) lanes: Lanes,
     pub(super) scripted: ScriptedSites,
     pub(super) unfit_mappings: UnfitMappings,
-    /// The number of the last turn that any crawl had at any site; turns are numbered in ascending order.
+    /// The number of the last turn. At each site crawls take turns, and the turns of all sites are numbered in
+    /// ascending order.
     pub(super) last_turn: i64,
     /// The number of the next task; see [`pruning`](super::pruning).
     pub(super) next_task: i64,

@@ -165,14 +165,14 @@ pub struct FrontierTally {
     pub done: u64,
     pub pages: u64,
     pub bytes: u64,
-    /// The number of listed rows whose values are in the store.
+    /// The number of rows in lists on pages whose values are in the store.
     pub rows_stored: u64,
-    /// Sites outside the window that have tasks to hand out, counted up to [`MOST_WAITING_COUNTED`].
+    /// Sites that have tasks to hand out but are not in memory, counted up to [`MOST_WAITING_COUNTED`].
     pub sites_waiting: u64,
 }
 
-/// How many sites outside the window have tasks to hand out. The count is limited, because counting ten million would
-/// block the loop for a third of a second.
+/// How many sites have tasks to hand out but are not in memory. The count is limited, because counting ten million
+/// would block the loop for a third of a second.
 fn count_waiting_sites(db: &Connection) -> Result<u64> {
     let sql = "SELECT count(*) FROM (SELECT 1 FROM sites INDEXED BY sites_waiting
                WHERE top_priority > 0 AND in_window = 0 LIMIT ?1)";

@@ -8,7 +8,7 @@ use webfill_wire::{Outcome, Reason};
 use super::crawl_status::CrawlStatus;
 use crate::scope::Scope;
 
-/// The maximum weight of a single crawl in memory, so that one alone does not push out all others.
+/// The maximum weight (approximate memory) counted for a single crawl, so that one alone does not push out all others.
 const HEAVIEST: usize = 5_000;
 
 /// The approximate size of a crawl without patterns and domains.

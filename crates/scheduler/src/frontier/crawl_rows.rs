@@ -223,7 +223,7 @@ pub(super) fn write_crawl(
     Ok(())
 }
 
-/// The application of detached crawls. No client's application is empty.
+/// The application name of detached crawls, which are being deleted. No client's application has an empty name.
 pub(super) const DETACHED: &str = "";
 
 /// The key of the next new crawl, in SQL.

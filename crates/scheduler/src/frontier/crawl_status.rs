@@ -20,15 +20,15 @@ pub struct CrawlStatus {
     pub done: u64,
     /// Tasks by outcome; together they are `done`.
     pub outcomes: BTreeMap<Outcome, u64>,
-    /// Candidates that did not become tasks.
+    /// URLs that were judged but did not become tasks, by reason.
     pub skipped: BTreeMap<Reason, u64>,
-    /// Outcomes with an HTTP status.
+    /// Outcomes that have an HTTP status.
     pub pages: u64,
     /// Pages that were read but have no mapping.
     pub unmatched: u64,
     /// Field values stored.
     pub fields: u64,
-    /// The number of rows that pages list, and of those whose values are stored.
+    /// The number of rows in lists on pages, and of those whose values are stored.
     pub rows: u64,
     pub rows_stored: u64,
     /// Links found on pages.

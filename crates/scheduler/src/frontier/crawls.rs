@@ -29,7 +29,7 @@ impl<'a> Crawls<'a> {
             );
             let begins_again = spec.refresh_after_ms.is_some();
             let values = params![spec.app_id, spec.crawl_id, spec_json, begins_again];
-            // The counters in memory may be newer than the table.
+            // Write the counters first, because those in memory may be newer than the table.
             write_counters(cx)?;
             let key = cx.db.query_row(&sql, values, |row| row.get(0))?;
             if begins_run {
@@ -52,7 +52,7 @@ impl<'a> Crawls<'a> {
         }
     }
 
-    /// The crawls that have queued or leased tasks and are not on demand.
+    /// The crawls that have queued or leased tasks, except those that applications feed on demand.
     pub fn unfinished_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.run("list the crawls", |cx| {
             write_counters(cx)?;

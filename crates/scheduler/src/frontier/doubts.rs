@@ -26,7 +26,7 @@ pub(super) struct DoubtfulPage {
     pub(super) fields: u32,
 }
 
-/// The doubtful pages of each site, as they are stored.
+/// The pages of each site that may have been block pages, as they are stored.
 #[derive(Debug, Default)]
 pub(super) struct Doubts(pub(super) HashMap<SiteId, Vec<DoubtfulPage>>);
 
@@ -47,7 +47,7 @@ impl Doubts {
         Ok(doubts)
     }
 
-    /// The site whose latest doubtful page is the oldest.
+    /// The site that is forgotten first if there are too many: its latest doubtful page is the oldest.
     pub(super) fn site_of_oldest(&self) -> Option<SiteId> {
         let newest_page = |(_, pages): &(&SiteId, &Vec<DoubtfulPage>)| {
             let newest = pages.last();

@@ -20,7 +20,7 @@ pub(super) struct Epoch {
 
 const YEAR_MS: i64 = 365 * 24 * 3_600_000;
 
-/// Begins an epoch. `is_copy`: the file begins anew as a copy of another.
+/// Begins an epoch. `is_copy`: the file is a copy of another dispatcher's file.
 pub(super) fn begin(db: &Connection, is_copy: bool, now_ms: i64) -> Result<Epoch> {
     let sql = "SELECT max(epoch) FROM epochs";
     let last: Option<i64> = db
@@ -36,7 +36,8 @@ pub(super) fn begin(db: &Connection, is_copy: bool, now_ms: i64) -> Result<Epoch
     })
 }
 
-/// The columns of a task's last delivery. They must be the first of a query, for [`read_delivery`].
+/// The columns that identify a task's last delivery (hand-out). They must be the first of a query, for
+/// [`read_delivery`].
 macro_rules! delivery {
     () => {
         "coalesce((SELECT epochs.epoch FROM epochs WHERE epochs.id = tasks.epoch), 0), attempt"

@@ -41,11 +41,11 @@ pub struct DeadRecord {
     pub sign: Option<String>,
 }
 
-/// A page of a list, and the position of the next one.
+/// A part of a list, and the position at which the next part begins, if there is one.
 pub type ListPage<T> = (Vec<T>, Option<i64>);
 
 impl Reports<'_> {
-    /// The failed URLs in the next page of tasks.
+    /// The failed URLs among the next [`PAGE_TASKS`] tasks after an id.
     pub fn failed_urls(
         &mut self,
         crawls: &[CrawlKey],
@@ -73,8 +73,8 @@ impl Reports<'_> {
         })
     }
 
-    /// The unreachable records in the next page: they are unresolved, none of their URLs waits or was fetched, and
-    /// at least one has failed.
+    /// The unreachable records among the next ones after an id: they are unresolved, none of their URLs waits or was
+    /// fetched, and at least one has failed.
     pub fn dead_records(
         &mut self,
         crawls: &[CrawlKey],
@@ -132,7 +132,7 @@ impl Reports<'_> {
     }
 }
 
-/// The last id of the page after an id, and the position of the next page, if there is one.
+/// The last id of the rows to read after an id, and the position to continue from, if there are more.
 fn page_end(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
     let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
     let mut select = cx.db.prepare_cached(&sql)?;

@@ -71,7 +71,7 @@ impl Tasks<'_> {
     }
 }
 
-/// The ids of the unresolved records of each candidate.
+/// The ids of each candidate's records that are still unresolved, that is, not complete.
 fn unresolved_record_ids(cx: &mut Context, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<i64>>> {
     let mut all = Vec::with_capacity(candidates.len());
     for candidate in candidates {
@@ -132,7 +132,8 @@ pub(super) struct FeedBatch<'a> {
     /// The wall clock's time.
     pub(super) wall_ms: i64,
     last_turn: i64,
-    /// The additions, ordered by site, so that the order of later operations is repeatable.
+    /// The batch's additions to the counts of sites, ordered by site, so that the order of later operations is
+    /// repeatable.
     fed: BTreeMap<SiteId, FedSite>,
     /// The number of tasks that the batch queues, including ended ones that it queues again, by priority.
     queued: BTreeMap<u8, u64>,
@@ -295,7 +296,8 @@ impl FeedBatch<'_> {
         Ok(None)
     }
 
-    /// Whether to queue a new URL that was found on a page that only repeats others.
+    /// Whether to queue a new URL that was found on a page that only repeats others. Only one such URL is queued from
+    /// time to time.
     fn try_let_through(&mut self, url: &Url, site: &Site) -> bool {
         let lets_through = self
             .trickles

@@ -20,16 +20,16 @@ use webfill_wire::CrawlKey;
 
 use super::model::{SiteId, TaskId};
 
-/// Releases in progress, and the limits of sites.
+/// The crawls that were held back and continue now, and the page limits of sites.
 #[derive(Debug, Default)]
 pub(super) struct Holding {
-    /// Crawls to release, each with the last of its sites that was visited.
+    /// Crawls to continue, each with the last of its sites that was visited.
     pub(super) to_release: VecDeque<(CrawlKey, i64)>,
     /// The sites that have a page limit.
     pub(super) limits: HashMap<SiteId, Limit>,
     /// Sites whose rules have changed.
     pub(super) changed_sites: Vec<SiteId>,
-    /// Sites that were forgotten on request.
+    /// Sites whose learned data was dropped on request.
     pub(super) forgotten_sites: Vec<SiteId>,
 }
 
@@ -66,7 +66,7 @@ impl Holding {
         })
     }
 
-    /// Whether any crawl is to be released.
+    /// Whether any crawl that was held back is to continue.
     pub(super) fn has_crawls_to_release(&self) -> bool {
         !self.to_release.is_empty()
     }

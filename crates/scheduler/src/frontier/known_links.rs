@@ -96,7 +96,7 @@ impl FeedBatch<'_> {
     }
 
     fn attachment_key(&self, key: u64, record: i64) -> u64 {
-        // The run is part of the key, because notes of another run of a watch may be outdated.
+        // The run is part of the key, because what was noted in another run of a watch may be outdated.
         let run = self.crawl.spec.run_began_ms.unwrap_or_default() as u64;
         self.seen.pair_key(key.wrapping_add(run), record)
     }

@@ -16,11 +16,11 @@ use super::scripts::{ScriptedSites, needs_browser};
 pub(super) struct Lanes {
     /// Whether a supervisor of the lane `browser` is connected.
     pub(super) browsers: bool,
-    /// Crawls that were held back because no such supervisor is connected.
+    /// Crawls of the lane `browser` that are held back, because no supervisor of this lane is connected.
     pub(super) waiting: BTreeSet<CrawlKey>,
     /// Sites whose pages go to a browser, whatever their crawl's lane (see [`scripts`](super::scripts)).
     pub(super) scripted: BTreeSet<SiteId>,
-    /// The lanes that were set by hand.
+    /// The lanes that were set for sites by hand.
     rules: HashMap<SiteId, SiteLane>,
 }
 
@@ -58,7 +58,7 @@ impl SiteLane {
 }
 
 impl Lanes {
-    /// The lanes at a start.
+    /// Restores the lanes at a start, from the stored findings about scripts and the lanes set by hand.
     pub(super) fn from_findings(known: &ScriptedSites, rules: HashMap<SiteId, SiteLane>) -> Lanes {
         let sites = known.keys().chain(rules.keys()).copied();
         let wants = |site: &SiteId| {

@@ -127,7 +127,8 @@ impl Tasks<'_> {
             releasing::spend_site_pages(cx, site, &run.handed_out)?;
             let taken = run.count_dequeued() as u64;
             let (left, next) = sites::subtract_queued(&cx.db, site, taken)?;
-            // A probe in another lane precedes whatever else would be next.
+            // If the page that goes first after a backoff needs another lane, its crawl is next, whatever else would
+            // be.
             let next = next.map(|next| run.probe_of_another_lane.unwrap_or(next));
             let next = next
                 .map(|next| turns::turn_with_lane(cx, site, next))
@@ -301,8 +302,8 @@ pub(super) fn lease_task(
     cx.db.prepare_cached(sql)?.execute(values)?;
     let mut failed_attempts = Vec::new();
     if task.deliveries > 0 {
-        // Records that were added since the last delivery are sent with the task now, so they need no backfill any
-        // more.
+        // Records that were added since the last delivery (hand-out) are sent with the task now, so they need no
+        // backfill any more.
         let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
         cx.db.prepare_cached(sql)?.execute([task.id as i64])?;
         failed_attempts = tries::failed_attempts(&cx.db, task.id)?;

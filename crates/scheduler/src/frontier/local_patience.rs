@@ -40,7 +40,7 @@ impl SiteStates<'_> {
     }
 }
 
-/// Adjusts a verdict about a failure: the patience may be over, or shorten the site's backoff.
+/// Adjusts the decision about a failure to the patience: it may be over, or shorten the site's backoff.
 pub(super) fn limit_by_patience(
     cx: &Context,
     task: &HeldTask,

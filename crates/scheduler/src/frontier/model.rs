@@ -71,18 +71,18 @@ pub struct FeedTally {
     pub unwanted: u64,
     /// Pages that are done already and are wanted by a further record.
     pub backfills: Vec<Backfill>,
-    /// Sites inside the window that got tasks.
+    /// Sites that are in memory and got tasks.
     pub woken: Vec<WokenSite>,
 }
 
-/// A site inside the window has got tasks to hand out.
+/// A site that is in memory and has got tasks to hand out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WokenSite {
     pub site: SiteId,
     pub turn: Turn,
 }
 
-/// The turn of the crawl that is next at a site: one of those whose tasks there have the highest priority.
+/// The crawl that is next at a site. It is one of those whose tasks there have the highest priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     pub priority: u8,
@@ -121,9 +121,9 @@ pub struct Leased {
     pub url: String,
     pub depth: u16,
     pub priority: u8,
-    /// The page that the link was found on.
+    /// The URL of the page on which the task's link was found.
     pub parent: Option<String>,
-    /// The records that the page serves, resolved or not.
+    /// The records that the page may fill, complete or not.
     pub records: Vec<String>,
     /// How many workers the task has killed so far.
     pub deaths: u32,
@@ -162,7 +162,7 @@ pub struct LeaseBatch {
     pub tasks: Vec<Leased>,
     /// How many tasks the site still has queued; 0 if none of them can be handed out now.
     pub left: u64,
-    /// The next turn at the site.
+    /// The crawl that is next at the site.
     pub next: Option<Turn>,
     /// Why the batch is empty though something can be handed out next.
     pub nothing: Option<NothingHandedOut>,
@@ -285,12 +285,12 @@ pub struct SiteDue {
     pub name: String,
     pub clock: Clock,
     pub rule: SiteRule,
-    /// The end of the site's backoff, after which one task is to go first. `None`: the site is open.
+    /// The end of the site's backoff, after which a single task tests the site. `None`: the site is open.
     pub backoff_until_ms: Option<i64>,
     /// Whether the site's tasks end without a request, until only later ones are left.
     pub is_unreachable: bool,
     pub queued: u64,
-    /// The next turn; `None` if nothing can be handed out.
+    /// The crawl that is next at the site; `None` if nothing can be handed out.
     pub next: Option<Turn>,
 }
 

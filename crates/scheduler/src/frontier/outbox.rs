@@ -95,7 +95,7 @@ fn has_room(db: &Connection, watch: &str) -> Result<bool> {
     Ok(waiting <= MOST_WAITING && bytes <= MOST_BYTES && in_all <= MOST_BYTES_IN_ALL)
 }
 
-/// Settles a waiting notification as not delivered.
+/// Marks a waiting notification as not delivered, with the reason, so that it does not wait any more.
 fn drop_notification(
     db: &Connection,
     id: i64,
@@ -122,7 +122,7 @@ fn drop_body(db: &Connection, id: i64) -> Result<()> {
     db.prepare_cached(sql)?.execute([id]).map(drop)
 }
 
-/// Settles waiting notifications whose targets are not in `targets` any more.
+/// Ends the wait of notifications whose targets are not in `targets` any more.
 pub fn drop_removed_targets(
     db: &Connection,
     watch: &str,
@@ -174,7 +174,7 @@ pub fn delete_reported(db: &Connection, watch: &str, time: NotificationTime) -> 
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Drops the notifications of a removed watch. Settled ones stay until they are too old.
+/// Drops the notifications of a removed watch. Those that were delivered or given up stay until they are too old.
 pub fn delete_watch_notifications(db: &Connection, watch: &str) -> Result<()> {
     for sql in [
         "DELETE FROM notification_bodies WHERE notification IN
@@ -274,7 +274,7 @@ pub fn record_attempt(
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Drops all but the latest settled notifications of a watch.
+/// Drops all but the latest notifications of a watch that were delivered or given up.
 fn trim_settled(db: &Connection, watch: &str) -> Result<()> {
     let sql = "DELETE FROM notifications WHERE id IN
                    (SELECT id FROM notifications WHERE watch = ?1 AND settled_ms IS NOT NULL

@@ -242,7 +242,8 @@ fn read_history(db: &Connection, task: TaskId) -> Result<Option<CheckHistory>> {
     select.query_row([task as i64], kept).optional()
 }
 
-/// Stores the facts about the checks of a page. `before`: the page's former slot, if it had one.
+/// Stores the facts about the checks of a page. `before`: the page's former slot (class of change rates), if it had
+/// one.
 fn write_history(
     db: &Connection,
     (crawl, site, task): (CrawlKey, SiteId, TaskId),
@@ -283,8 +284,8 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// The rank of a task in a run; 0 if the crawl does not belong to a watch. `task`: a known task, with the time
-    /// when its last attempt ended.
+    /// The rank of a task in a run, where the lowest goes first; 0 if the crawl does not belong to a watch. `task`: a
+    /// known task, with the time when its last attempt ended.
     pub(super) fn rank_of(
         &mut self,
         db: &Connection,

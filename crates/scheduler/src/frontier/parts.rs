@@ -12,7 +12,7 @@ pub struct Supervisors<'a>(pub(super) &'a mut Transactions);
 /// Crawls that have ended but are not in the store yet.
 pub struct UnsavedCrawls<'a>(pub(super) &'a mut Transactions);
 
-/// Drops finished crawls.
+/// Deletes finished crawls, with their tasks.
 pub struct Pruning<'a>(pub(super) &'a mut Transactions);
 
 /// The users' records, and the pages that they want.

@@ -96,7 +96,7 @@ impl Pruning<'_> {
         })
     }
 
-    /// Begins a walk for all crawls that are detached by now; `None` if there are none.
+    /// Begins a walk for all crawls that are detached (to be deleted) by now; `None` if there are none.
     pub fn begin_walk(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
         self.0.run("begin to prune", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id = ?1 ORDER BY id LIMIT ?2";

@@ -8,7 +8,7 @@ use super::parts::Reports;
 use super::site_states::read_reason;
 use super::{FrontierError, crawl_rows};
 
-/// A site at which a crawl has queued tasks, as stored. The clock of a site in the window may have moved since.
+/// A site at which a crawl has queued tasks, as stored. If the site is in memory, its clock may have moved since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueuedSite {
     pub id: SiteId,

@@ -20,7 +20,7 @@ pub(super) struct NeedlessTask {
     pub(super) priority: u8,
 }
 
-/// The queued tasks that serve this record and no unresolved one.
+/// The queued tasks that become needless when a record is complete: they serve this record and no unresolved one.
 pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<NeedlessTask>> {
     let sql = "SELECT t.id, t.crawl, t.site, t.priority
                FROM task_records served JOIN tasks t ON t.id = served.task

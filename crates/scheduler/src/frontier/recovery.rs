@@ -14,7 +14,7 @@ const CLOCK_JUMP_MS: i64 = 3_600_000;
 /// The maximum time that a site with an unknown delay waits after its last request.
 const LONGEST_UNKNOWN_DELAY_MS: i64 = 3_600_000;
 
-/// Empties the window, and moves the times of sites to the current clock. Only sites whose times may matter are
+/// Marks all sites as not in memory, and moves their times to the current clock. Only sites whose times may matter are
 /// visited, by means of indexes, because there may be ten million sites.
 pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()> {
     db.execute_batch(
@@ -69,7 +69,7 @@ pub fn committed_at_ms(db: &Connection) -> Result<Option<i64>> {
     db.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-/// The number of the last turn at the time of the last commit.
+/// The number of the last turn of a crawl at a site, as of the last commit.
 pub(super) fn last_turn(db: &Connection) -> Result<i64> {
     let sql = "SELECT value FROM meta WHERE name = 'last_turn'";
     let turn = db.query_row(sql, [], |row| row.get(0)).optional()?;

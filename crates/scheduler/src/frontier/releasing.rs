@@ -51,7 +51,7 @@ pub(super) fn note_lease_end(cx: &mut Context, key: CrawlKey, site: SiteId, is_p
     release_if_allowed(cx, key);
 }
 
-/// Queues the release of a crawl at its sites.
+/// Lets a crawl that was held back continue: its sites are visited soon.
 pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
     if let Some(crawl) = cx.crawls.get_mut(&key) {
         crawl.held = false;
@@ -61,7 +61,7 @@ pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
     cx.holding.to_release.push_back((key, 0));
 }
 
-/// Queues the release of a crawl that was held back, if it may hand out tasks again.
+/// Lets a crawl that was held back continue, if it may hand out tasks again.
 pub(super) fn release_if_allowed(cx: &mut Context, key: CrawlKey) {
     let crawl = cx.crawls.get(&key).filter(|crawl| crawl.held);
     if crawl.is_some_and(|crawl| cx.lanes.allowance_or_await_lane(key, crawl) > 0) {
@@ -143,13 +143,14 @@ pub(super) fn held_sites_after(
 }
 
 impl Releases<'_> {
-    /// Queues the release of crawls whose applications have an allowance again.
+    /// Lets crawls continue if the limits of their applications allow further tasks again.
     pub fn queue_application_releases(&mut self, now_ms: i64) {
         let freed = self.0.cx.limited_applications.take_released_crawls(now_ms);
         self.0.cx.holding.to_release.extend(freed);
     }
 
-    /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got tasks by this.
+    /// Visits up to [`SLICE`] sites of a crawl that was held back, so that it continues there. Returns the sites in
+    /// memory that got tasks by this.
     pub fn release_next(
         &mut self,
         now_ms: i64,

@@ -106,8 +106,7 @@ impl Reopening<'_> {
     }
 
     /// Queues ended tasks again. Skips tasks that have not ended, tasks that only resolved records need, tasks whose
-    /// URL has a later task, and tasks of crawls that are over. Returns the sites inside the window that got tasks by
-    /// this.
+    /// URL has a later task, and tasks of crawls that are over. Returns the sites in memory that got tasks by this.
     pub fn requeue(
         &mut self,
         tasks: &[TaskId],
@@ -140,7 +139,7 @@ pub(super) fn requeue_ended(
 }
 
 impl FeedBatch<'_> {
-    /// Of these tasks, queues again the ones that are the latest of their URLs, unless the crawl is over.
+    /// Queues those of these tasks again that are the latest of their URLs, unless the crawl is over.
     fn reopen_all(&mut self, tasks: &[EndedTask]) -> Result<()> {
         if self.crawl.ending_outcome(self.wall_ms).is_some() {
             return Ok(());

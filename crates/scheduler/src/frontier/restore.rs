@@ -28,14 +28,14 @@ pub(crate) struct Origin {
     pub(crate) quiet_until_ms: i64,
 }
 
-/// The name of the time of a backup in `meta`.
+/// The row of the table `meta` with the time when the backup was made.
 const MARK: &str = "backup_made_at_ms";
 
-/// The name of the file's creation time in `meta`.
+/// The row of the table `meta` with the file's creation time.
 const CREATED: &str = "file_created_at_ns";
 
-/// The name, in `meta`, of how long requests of a former fleet may still be in flight. The next start waits that
-/// long, whatever the wall clock says.
+/// The row of the table `meta` that says how long requests of a former fleet may still be in flight. The next start
+/// waits that long, whatever the wall clock says.
 pub(super) const QUIET: &str = "quiet_left_ms";
 
 /// Refuses an unexpected backup, and adopts an expected backup or a copy. `restoring` is `None` if the caller is not

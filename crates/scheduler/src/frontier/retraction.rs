@@ -19,7 +19,7 @@ use super::{FrontierError, closing, crawl_rows, epochs};
 pub struct PendingRetraction {
     pub crawl: CrawlKey,
     pub task: TaskId,
-    /// The delivery that has brought the values.
+    /// The delivery (hand-out of the task) that has brought the values.
     pub delivery: Delivery,
     /// The keys of the records that the task is for.
     pub records: Vec<String>,

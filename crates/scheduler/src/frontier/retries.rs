@@ -66,7 +66,7 @@ impl Retries {
         if used > 0 && is_brief && is_unknown_host(report) {
             return None;
         }
-        // There were too many requests, which says nothing about the page.
+        // The site got too many requests, which says nothing about the page.
         if used < max_retries_if_limited(report) {
             return (0..=used).rev().find_map(nth);
         }

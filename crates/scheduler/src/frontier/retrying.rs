@@ -35,7 +35,7 @@ pub(super) fn requeue_if_allowed(
     };
     let (outcome, status_code) = (report.outcome, report.status_code);
     note_try(&cx.db, report.task, now_ms, outcome, status_code)?;
-    // There were too many requests, which says nothing about the page, so its priority stays.
+    // The site got too many requests, which says nothing about the page, so the page's priority stays.
     let lost = if max_retries_if_limited(report) > 0 {
         0
     } else {
@@ -81,7 +81,7 @@ pub(super) fn patience_of_run(spec: &CrawlSpec) -> Option<Patience> {
 pub(super) const PRIORITY_LOST: u8 = 10;
 
 impl Tasks<'_> {
-    /// Makes tasks available whose retries are due. Returns the sites inside the window that got tasks by this.
+    /// Makes tasks available whose retries are due. Returns the sites in memory that got tasks by this.
     pub fn requeue_due_retries(
         &mut self,
         now_ms: i64,

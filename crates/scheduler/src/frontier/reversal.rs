@@ -23,7 +23,7 @@ impl SiteStates<'_> {
     }
 
     /// Takes failures back. `sites`: each with its health before the failures. Sites that were not in trouble become
-    /// open; the backoffs of the others end now. Returns the sites inside the window that got tasks by this.
+    /// open; the backoffs of the others end now. Returns the sites in memory that got tasks by this.
     pub fn undo_failures(
         &mut self,
         tasks: &[TaskId],

@@ -11,7 +11,7 @@ use super::model::{SiteDue, SiteId, SiteRule};
 use super::parts::Sites;
 use super::{FrontierError, browser_handover, releasing, sites, state_changes};
 
-/// The lanes that were set for sites.
+/// The lanes that were set for sites by hand.
 pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
     let mut select = db.prepare("SELECT site, lane FROM site_rules WHERE lane NOT NULL")?;
     let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -126,7 +126,8 @@ impl Sites<'_> {
         })
     }
 
-    /// Takes the sites that were forgotten since the last call. They are also among the sites with changed rules.
+    /// Takes the sites whose learned data was dropped since the last call. They are also among the sites with changed
+    /// rules.
     pub fn take_reset_sites(&mut self) -> Vec<SiteId> {
         std::mem::take(&mut self.0.cx.holding.forgotten_sites)
     }

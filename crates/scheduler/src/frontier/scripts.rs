@@ -46,8 +46,7 @@ pub(super) struct ScriptedKind {
 /// The kinds of pages of each site.
 pub(super) type ScriptedSites = BTreeMap<SiteId, Vec<ScriptedKind>>;
 
-/// For each mapping, the number of consecutive kinds of its pages, not counting empty shells, that browsers did not
-/// help.
+/// For each mapping, how many consecutive kinds of its pages browsers did not help. Empty shells are not counted.
 pub(super) type UnfitMappings = BTreeMap<String, u32>;
 
 /// Loads the findings about all sites.
@@ -74,7 +73,8 @@ impl ScriptedKind {
 
     pub(super) fn may_need_browser(&self) -> bool {
         match self.has_finding(Finding::Tried) {
-            // If none was handed on, a worker of the lane `http` has a browser and tries the pages itself.
+            // `Tried` without pages that lacked a browser: a worker of the lane `http` has a browser and tries the
+            // pages itself.
             true => self.pages > 0,
             false => !self.has_finding(Finding::Empty),
         }

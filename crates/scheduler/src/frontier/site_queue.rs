@@ -1,5 +1,5 @@
-//! The queue of sites, from which the dispatcher fills its window: sites enter the window, and leave it with their
-//! clocks.
+//! The queue of sites, from which the dispatcher fills its window (the sites in memory). Sites enter the window, and
+//! leave it with their clocks.
 
 use rusqlite::Result;
 use webfill_wire::CrawlKey;
@@ -10,8 +10,8 @@ use super::parts::Sites;
 use super::{sites, turns};
 
 impl Sites<'_> {
-    /// Admits up to `limit` waiting sites that are due at this time to the window: the highest priority first, then
-    /// the earliest due.
+    /// Loads up to `limit` waiting sites that are due at this time into memory: the highest priority first, then the
+    /// earliest due.
     pub fn admit_due(
         &mut self,
         due_before_ms: i64,
@@ -39,7 +39,7 @@ impl Sites<'_> {
         })
     }
 
-    /// When the first waiting site is due.
+    /// When the first site that is not in memory is due.
     pub fn next_due_ms(&mut self) -> Result<Option<i64>, FrontierError> {
         self.0.run("look for the next due site", |cx| {
             let mut earliest: Option<i64> = None;
@@ -56,14 +56,14 @@ impl Sites<'_> {
         })
     }
 
-    /// Takes a site out of the window, and stores its clock.
+    /// Notes that a site leaves the memory, and stores its clock.
     pub fn evict(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
         self.0.run("return a site", |cx| {
             sites::save_clock(&cx.db, site, clock, sites::AND_LEAVES_WINDOW)
         })
     }
 
-    /// Stores the clock of a site in the window.
+    /// Stores the clock of a site that is in memory.
     pub fn save_clock(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
         self.0.run("keep a site's clock", |cx| {
             sites::save_clock(&cx.db, site, clock, "")
@@ -82,7 +82,7 @@ impl Sites<'_> {
         })
     }
 
-    /// Admits the sites with leases to the window, and returns them.
+    /// Loads the sites with leased tasks into memory, and returns them.
     pub fn admit_leased(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
         self.0.run("list the leased sites", |cx| {
             let sql = format!(

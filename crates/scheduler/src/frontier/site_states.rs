@@ -12,7 +12,7 @@ use crate::site_state::{Phase, SiteState};
 /// A stored state.
 pub(super) struct StoredState {
     pub(super) state: SiteState,
-    /// When the current series of failures began, to which its backoffs belong.
+    /// When the current series of failures began. The site's backoffs belong to this series.
     pub(super) since_ms: i64,
     /// The tasks that have failed in the current series of failures.
     pub(super) suspects: Vec<TaskId>,

@@ -71,7 +71,7 @@ pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
     })
 }
 
-/// Takes a site out of the window: it is parked if it has nothing to hand out; otherwise it waits.
+/// Part of a statement that takes a site out of memory: it is parked if it has nothing to hand out; otherwise it waits.
 pub(super) const AND_LEAVES_WINDOW: &str =
     ", in_window = iif(queued > 0 AND top_priority = 0, 2, 0)";
 
@@ -167,8 +167,8 @@ pub(super) fn visit_priorities(
 // The following functions read a row before they change it. With RETURNING, SQLite would open a table in memory each
 // time, which takes longer than finding the row twice.
 
-/// Adds tasks to a site's count. The caller must update the crawl's share. `priority` is the highest of the tasks
-/// that can be handed out; 0 if none can. Returns whether the site is in the window.
+/// Adds tasks to a site's count. The caller must update the crawl's count at the site. `priority` is the highest of the
+/// tasks that can be handed out; 0 if none can. Returns whether the site is in memory.
 pub(super) fn add_queued(db: &Connection, site: SiteId, n: u64, priority: u8) -> Result<bool> {
     let sql = "SELECT top_priority, in_window FROM sites WHERE id = ?1";
     let mut select = db.prepare_cached(sql)?;
@@ -190,8 +190,8 @@ pub(super) fn add_queued(db: &Connection, site: SiteId, n: u64, priority: u8) ->
     Ok(in_window == 1)
 }
 
-/// Adds new tasks (`accepted`) and newly queued ones to a crawl's share of a site. Returns how many tasks the crawl
-/// has had at the site in all.
+/// Adds new tasks (`accepted`) and newly queued ones to the counts of a crawl at a site. Returns how many tasks the
+/// crawl has had at the site in all.
 pub(super) fn add_fed_to_crawl_share(
     db: &Connection,
     (crawl, site): (CrawlKey, SiteId),
@@ -225,7 +225,7 @@ pub(super) fn add_fed_to_crawl_share(
     Ok(in_all)
 }
 
-/// Adds tasks back to a crawl's share of a site's count, after they were handed out. The row must exist.
+/// Adds tasks back to the count of a crawl at a site, after they were handed out. The row must exist.
 pub(super) fn add_to_crawl_share(
     db: &Connection,
     site: SiteId,
@@ -241,10 +241,9 @@ pub(super) fn add_to_crawl_share(
     Ok(())
 }
 
-/// Subtracts tasks from a crawl's share of a site's count. If the crawl was served (`served_at_turn`), its next turn
-/// comes after the turns of all other crawls, and the tasks count against its run's budget. Its priority becomes that
-/// of its next task: in a run of a watch, the one with the lowest rank. The site's own count is left to
-/// [`subtract_queued`].
+/// Subtracts tasks from the count of a crawl at a site. If the crawl was served (`served_at_turn`), its next turn comes
+/// after the turns of all other crawls, and the tasks count against its run's budget. Its priority becomes that of its
+/// next task: in a run of a watch, the one with the lowest rank. The site's own count is left to [`subtract_queued`].
 pub(super) fn subtract_from_crawl_share(
     db: &Connection,
     site: SiteId,
@@ -337,7 +336,7 @@ pub(super) fn hold_crawl_at(db: &Connection, site: SiteId, crawl: CrawlKey) -> R
     Ok(())
 }
 
-/// Releases a crawl at a site. Returns the priority of its tasks, if the site is in the window.
+/// Ends the hold of a crawl at a site. Returns the priority of its tasks, if the site is in memory.
 pub(super) fn release_crawl_at(
     db: &Connection,
     site: SiteId,
@@ -351,7 +350,7 @@ pub(super) fn release_crawl_at(
     Ok((in_window && priority > 0).then_some(priority))
 }
 
-/// Turns a parked site that has tasks to hand out again into a waiting one.
+/// Marks a parked site (without tasks to hand out) as waiting, if it has tasks to hand out again.
 pub(super) fn unpark_if_ready(db: &Connection, site: SiteId) -> Result<()> {
     let sql = "UPDATE sites SET in_window = 0
                WHERE id = ?1 AND in_window = 2 AND top_priority > 0";

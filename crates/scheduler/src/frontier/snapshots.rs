@@ -62,7 +62,7 @@ fn first_epoch(db: &Connection) -> Result<Option<i64>> {
 pub fn install_snapshot(state: &Path, snapshot: &Path) -> std::io::Result<()> {
     let path = state.join(FILE_NAME);
     std::fs::rename(snapshot, &path)?;
-    // The log of the former file is empty since its last connection was closed.
+    // Remove the write-ahead log of the former file, which is empty since the last connection was closed.
     for ending in ["-wal", "-shm"] {
         let mut name = path.clone().into_os_string();
         name.push(ending);

@@ -1,4 +1,4 @@
-//! Carries changes of the states of sites over to the queue of sites, the dispatch and the store.
+//! Passes changes of sites' states on to the queue of sites, the dispatch and the store.
 
 use super::site_states::read_state;
 use crate::site_state::outcome_of;

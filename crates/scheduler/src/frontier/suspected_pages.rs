@@ -12,7 +12,7 @@ use super::task_rows::HeldTask;
 use super::{attempts, crawl_rows, retraction, retrying, state_changes};
 use crate::site_state::Phase;
 
-/// Updates the doubtful pages of a site after a task has ended.
+/// Updates the list of a site's doubtful pages (they may be block pages) after a task has ended.
 pub(super) fn update_doubtful_pages(
     cx: &mut Context,
     site: SiteId,
@@ -108,7 +108,7 @@ pub(super) fn is_suspected_block(report: &TaskDone) -> bool {
     report.outcome == Outcome::Blocked && report.status_code.is_some() && report.evidence.is_none()
 }
 
-/// The page of a report if it is doubtful; `None` for a good page.
+/// The page of a report if it is doubtful, that is, may be a block page; `None` for a good page.
 pub(super) fn as_doubtful_page(report: &TaskDone) -> Option<DoubtfulPage> {
     let is_empty =
         report.fields == 0 && report.links.is_empty() && report.body_bytes <= SHORT_BYTES;
@@ -129,8 +129,8 @@ pub(super) fn probable_blocks(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<D
     pages
 }
 
-/// How long a suspected answer waits in addition to two delays of its site. Another page is requested meanwhile, if
-/// there is one.
+/// How long a task whose answer may be a block waits before it is requested again, in addition to two delays of its
+/// site. Another page is requested meanwhile, if there is one.
 pub(super) const WAIT_MS: i64 = 1_000;
 
 /// Part of the sign of a block that was recognised by comparison with earlier answers.
@@ -139,8 +139,8 @@ pub(super) const COMPARED: &str = "(rule repeated-";
 /// A page with more bytes than this has content.
 pub(super) const SHORT_BYTES: u64 = 4_096;
 
-/// The maximum number of doubtful pages remembered per site, oldest first, and the maximum number of sites with such
-/// pages.
+/// The maximum number of doubtful pages (possible block pages) remembered per site, oldest first, and the maximum
+/// number of sites with such pages.
 pub(super) const MOST_PAGES: usize = 16;
 
 pub(super) const MOST_SITES: usize = 4_096;

@@ -26,7 +26,7 @@ impl Transactions {
     pub(super) fn new(path: PathBuf, cx: Context) -> Transactions {
         Transactions {
             path,
-            // With a journal, the changes of the opening belong to the first record.
+            // With a journal, a transaction is open already: the changes of the opening belong to the first record.
             in_transaction: cx.recorder.is_some(),
             cx,
             changes: 0,
@@ -39,7 +39,7 @@ impl Transactions {
     }
 
     /// Ends the transaction, which makes all calls since the last commit durable, together. With a journal, only
-    /// [`keep`](Transactions::keep) does.
+    /// [`make_durable`](Transactions::make_durable) does.
     pub(super) fn commit(&mut self) -> Result<(), FrontierError> {
         if !self.in_transaction {
             return Ok(());

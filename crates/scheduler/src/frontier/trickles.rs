@@ -30,12 +30,12 @@ pub(super) struct SlowedBranch {
     pub(super) refused: u64,
 }
 
-/// The branches that are slowed down, at most one per crawl and site.
+/// The sites of crawls whose links are slowed down.
 #[derive(Debug, Default)]
 pub(super) struct SlowedBranches(HashMap<(CrawlKey, SiteId), SlowedBranch>);
 
 impl SlowedBranches {
-    /// Whether a link may be queued now. If so, it counts as queued.
+    /// Whether a link from a page that only repeats others may be queued now. If so, it counts as queued.
     pub(super) fn try_pass(
         &mut self,
         (crawl, site): (CrawlKey, SiteId),

@@ -1,4 +1,4 @@
-//! The turns of crawls at sites, with the lanes that they need.
+//! Which crawl is next at a site, and the lane that its pages need.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) fn turn_with_lane(cx: &Context, site: SiteId, next: NextCrawl) -> Res
     })
 }
 
-/// Adds the next turns to rows of sites. The lane of each crawl is looked up only once.
+/// Adds to each site the crawl that is next there. The lane of each crawl is looked up only once.
 pub(super) fn with_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
     let mut lanes = HashMap::new();
     let mut due = Vec::with_capacity(sites.len());
@@ -62,7 +62,7 @@ impl Releases<'_> {
     /// waited.
     pub fn set_has_browsers(&mut self, browsers: bool) {
         if self.0.cx.lanes.browsers != browsers {
-            // The turns of these sites need another lane from now on.
+            // The next crawls at these sites need another lane from now on.
             let scripted = self.0.cx.lanes.scripted.iter();
             self.0.cx.holding.changed_sites.extend(scripted);
         }

@@ -43,14 +43,14 @@ impl KnownPage {
             KnownPage { lost, .. } => {
                 let gap_ms = period_ms.saturating_mul(1 << (lost - 1).min(30));
                 let gap_ms = gap_ms.min(LONGEST_GAP_MS).max(period_ms);
-                // Half a period earlier, because runs do not begin exactly on time.
+                // Half a period of the watch earlier, because runs do not begin exactly on time.
                 Some(gap_ms - period_ms / 2)
             }
         }
     }
 }
 
-/// A page whose turn has come, unless the run has found it.
+/// An unlinked page that is due to be checked, unless the run has found it.
 struct DuePage {
     task: TaskId,
     /// `None`: the task was pruned.
@@ -69,7 +69,7 @@ struct DueRow {
     is_site_backing_off: bool,
 }
 
-/// The decision about a page whose turn has come.
+/// The decision about an unlinked page that is due to be checked.
 enum DueAction {
     Checked(SiteId, i64, u8),
     NextRun,
@@ -226,7 +226,7 @@ fn load_known_page(db: &Connection, task: TaskId) -> Result<Option<KnownPage>> {
     select.query_row([task as i64], known).optional()
 }
 
-/// The pages whose turn came before the run began.
+/// The pages whose checks were due before the run began.
 fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Result<Vec<DuePage>> {
     let sql = "SELECT k.task, t.state, t.done_at_ms, t.site, t.url, t.depth, t.priority,
                    coalesce(c.accepted, 0) > 0, coalesce(s.backoff_until_ms, 0) > 0
@@ -259,7 +259,7 @@ fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Re
     due.collect()
 }
 
-/// Postpones a page's turn to the next run.
+/// Postpones the check of a page to the next run.
 fn postpone_to_next_run(db: &Connection, task: TaskId, began_ms: i64) -> Result<()> {
     let sql = "UPDATE known_pages SET due_ms = ?2 WHERE task = ?1";
     let mut update = db.prepare_cached(sql)?;

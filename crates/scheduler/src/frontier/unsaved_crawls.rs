@@ -10,7 +10,7 @@ use webfill_wire::CrawlKey;
 use super::parts::UnsavedCrawls;
 use super::{FrontierError, crawl_rows};
 
-/// The note of a crawl that has ended.
+/// The note that a crawl has ended and is not saved completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnsavedEnd {
     /// The number of the note, in ascending order.

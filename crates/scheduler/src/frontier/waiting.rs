@@ -32,8 +32,8 @@ impl WaitingSites {
 }
 
 impl Reports<'_> {
-    /// The sites that are not due before `ms`, because they back off, wait for a retry, or are outside the window and
-    /// keep a delay.
+    /// The sites that are not due before `ms`, because they back off, wait for a retry, or are not in memory and keep a
+    /// delay.
     pub fn waiting_sites(&mut self, ms: i64) -> std::result::Result<WaitingSites, FrontierError> {
         self.0.run("see what waits", |cx| {
             let mut waiting = WaitingSites::default();

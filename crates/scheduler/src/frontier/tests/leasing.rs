@@ -126,7 +126,7 @@ fn an_outcome_counts_once() {
     let mut wrong = successful_report(&task);
     wrong.links = to_strings(&["/a"]);
     let Delivery { epoch, number } = task.delivery;
-    // The second delivery is of a copy of this frontier that was started at another time.
+    // The second delivery (hand-out) was made by a copy of this frontier that was started at another time.
     for delivery in [
         Delivery::new(epoch, number + 1),
         Delivery::new(epoch + 1, number),

@@ -23,7 +23,7 @@ fn committed_changes_survive_a_crash_and_others_are_undone() {
     assert_eq!(fixture.feed(&["http://a.org/2"]).accepted, 1);
 }
 
-/// The files are missing after the database alone was copied.
+/// The files of the index are missing if only the database was copied.
 #[test]
 fn an_index_whose_files_are_missing_is_built_anew() {
     let dir = tempfile::tempdir().unwrap();
@@ -382,7 +382,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
     assert_eq!(fixture.status().queued, 1);
 }
 
-/// Otherwise lines that were fed for one dataset would never be fed for the next.
+/// If reading continued, lines that were fed for one dataset would never be fed for the next.
 #[test]
 fn another_dataset_begins_with_the_first_line() {
     let mut fixture = fixture();

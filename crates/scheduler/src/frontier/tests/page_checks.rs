@@ -4,7 +4,7 @@ use webfill_changes::{PageCheck, Verdict};
 const DAY_MS: i64 = 86_400_000;
 const LIST: &str = "http://a.org/list";
 
-/// A watch whose window has room for this many pages of a site with the usual delay of 15 s.
+/// A watch whose run has time for this many pages of a site with the usual delay of 15 s.
 fn watch_fixture(pages: Option<i64>) -> Fixture {
     fixture_with_spec(|spec| {
         spec.run_began_ms = Some(DAY_MS);

@@ -159,7 +159,7 @@ fn the_file_gives_the_space_of_pruned_crawls_back() {
     let slices = prune(&mut fixture);
     assert!(slices >= 10, "no commit deletes much: {slices} slices");
     let after = query_number(&fixture, "PRAGMA page_count");
-    // Each table and index takes up a page, even if it is empty.
+    // Each table and index takes up a page of the file, even if it is empty.
     assert!(after < before / 2, "{before} pages before, {after} after");
 }
 

@@ -149,7 +149,7 @@ fn where_a_sitemap_redirects_to_is_judged_as_a_sitemap() {
         outcome: Outcome::Redirected,
         ..successful_report(task)
     };
-    // A sitemap whose URL could be that of a page, but which robots.txt names.
+    // robots.txt names a sitemap whose URL could also be that of a page.
     fixture.complete_with_links(
         robots,
         &[&LinkKind::Sitemap.mark_url("http://a.org/pages.xml")],
