@@ -148,7 +148,7 @@ impl AuditOptions {
         }
         let shown = match self.json {
             true => line.to_string(),
-            false => sentence(line),
+            false => format_entry(line),
         };
         match writeln!(out, "{shown}") {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
@@ -162,7 +162,7 @@ impl AuditOptions {
 const PLACED: [&str; 6] = ["timestamp", "action", "who", "address", "by", "result"];
 
 /// A line for people: time, user, address, action, result and object.
-fn sentence(line: &Value) -> String {
+fn format_entry(line: &Value) -> String {
     let text = |key: &str| line[key].as_str();
     let who = text("who").or(text("by")).unwrap_or("-");
     let from = text("address").map_or(String::new(), |address| format!(" ({address})"));
@@ -213,10 +213,13 @@ mod tests {
         });
         let expected =
             "2026-11-23T08:00:00Z  feeder (10.0.0.7)  feed  done  accepted=5  crawls=shop/monday";
-        assert_eq!(sentence(&line), expected);
+        assert_eq!(format_entry(&line), expected);
         let line = json!({"timestamp": "T", "action": "reload", "by": "signal", "result": "begun"});
-        assert_eq!(sentence(&line), "T  signal  reload  begun");
+        assert_eq!(format_entry(&line), "T  signal  reload  begun");
         let line = json!({"timestamp": "T", "action": "stop", "who": "a", "result": "refused", "why": "not yours"});
-        assert_eq!(sentence(&line), "T  a  stop  refused  why=\"not yours\"");
+        assert_eq!(
+            format_entry(&line),
+            "T  a  stop  refused  why=\"not yours\""
+        );
     }
 }

@@ -123,13 +123,13 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
 fn print_change(change: &Change, as_json: bool) -> Result<(), Fault> {
     match as_json {
         true => print(change.json()),
-        false => print(paragraph(change)),
+        false => print(format_change(change)),
     }
 }
 
 /// A change as a paragraph. Removed text follows `-` or is in `[-…-]`, added text follows `+` or is in `{+…+}`. The
 /// text comes from a foreign page, so it must not control the terminal.
-fn paragraph(change: &Change) -> String {
+fn format_change(change: &Change) -> String {
     let kind = change.kind.as_str();
     let (url, at) = (
         without_control_characters(&change.url),
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_days_moments_or_ages() {
+    fn a_time_is_a_day_a_moment_or_an_age() {
         assert_eq!(parse_since("1970-01-02"), Ok(86_400_000));
         assert_eq!(parse_since("1970-01-01T00:00:01Z"), Ok(1_000));
         let ago = parse_since("3d").unwrap();

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn help_says_what_each_command_and_each_argument_is() {
+    fn every_command_and_argument_has_a_help_text() {
         use clap::CommandFactory;
         let mut undescribed = Vec::new();
         let mut commands = vec![Cli::command()];

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn giving_up_does_not_wait_for_the_next_try() {
+    fn a_request_that_is_given_up_ends_immediately() {
         let folder = tempfile::tempdir().unwrap();
         let nobody = format!("ipc://{}", folder.path().join("control").display());
         let mut client = ControlClient::connect(&nobody).unwrap();

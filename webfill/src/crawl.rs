@@ -233,7 +233,9 @@ impl Crawl {
             .block_on(put_crawl_if_missing(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
         let writing_back = self.start_writing_back(dataset.as_ref(), &store)?;
-        let dataset_name = self.dataset_name.or_known(opened.dataset()?);
+        let dataset_name = self
+            .dataset_name
+            .given_or_known_or_default(opened.dataset()?);
         self.warn_of_shared_dataset(&dataset_name);
         let named = dataset_name.clone();
         let mut feeding =
@@ -362,7 +364,7 @@ impl Crawl {
         route.map(WriteBackThread::start).transpose()
     }
 
-    fn source(&mut self, dataset: Option<Arc<Dataset>>) -> Option<Source> {
+    fn take_source(&mut self, dataset: Option<Arc<Dataset>>) -> Option<Source> {
         let Some((plan, dataset)) = self.dataset.as_ref().zip(dataset) else {
             let seeds = self.seeds.take();
             return seeds.map(|seeds| Source::Lines(Box::new(seeds)));
@@ -390,7 +392,7 @@ impl Crawl {
     ) -> Result<FeedThread, Fault> {
         FeedThread::start(feeding::FeedInput {
             urls: self.options.urls.clone(),
-            seeds: self.source(dataset),
+            seeds: self.take_source(dataset),
             dataset: dataset_name,
             refresh: self.refresh_rule(),
             extracted: self.extracted_fields(),

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flag_is_named_in_its_refusal() {
+    fn a_refusal_names_the_wrong_flag() {
         let wrong = || Some(String::from("{"));
         let query = DatasetOptions {
             records_query: wrong(),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn another_store_is_refused_without_repeating_possible_secrets() {
+    fn an_address_of_another_store_is_refused_without_repeating_it() {
         for uri in [
             "sqlite:people.db",
             "postgres://me:secret@db",

@@ -74,7 +74,7 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
     let alerts: Vec<&Alert> = mappings.iter().filter_map(MappingHealth::alert).collect();
     match options.json {
         true => print(json!({"alerts": alerts.len(), "mappings": reports}))?,
-        false => print(text(&reports, &alerts, &uri))?,
+        false => print(format_health(&reports, &alerts, &uri))?,
     }
     match options.fail_on_alert && !alerts.is_empty() {
         true => Ok(ExitStatus::Error),
@@ -96,11 +96,11 @@ pub async fn load_health(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreE
 const SURE: f64 = 0.999;
 
 /// The health for people: a table, alerts and warnings.
-fn text(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
+fn format_health(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
     if reports.is_empty() {
         return String::from("no mapping has read a page yet");
     }
-    let rows: Vec<Vec<String>> = reports.iter().flat_map(rows).collect();
+    let rows: Vec<Vec<String>> = reports.iter().flat_map(field_rows).collect();
     let mut parts = vec![table(&HEADS, &rows)];
     for alert in alerts {
         parts.push(alert_text(alert, store));
@@ -124,7 +124,7 @@ fn text(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
     parts.join("\n\n")
 }
 
-fn rows(report: &Value) -> Vec<Vec<String>> {
+fn field_rows(report: &Value) -> Vec<Vec<String>> {
     let known = |field: &Value| {
         let known = report["known_values"].as_array();
         let mut known = known.into_iter().flatten();
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_has_fallen_is_reported() {
+    fn a_field_in_an_alert_is_shown_in_the_table() {
         let report = json!({
             "mapping": "shop", "templates": [{}, {}], "warnings": [],
             "known_values": [{"field": "name", "now": 0.5, "fallen": false}],
@@ -211,7 +211,7 @@ mod tests {
             ],
             "alert": {"fields": [{"field": "price"}]},
         });
-        let reported = text(&[report], &[], &"sqlite:a.db".parse().unwrap());
+        let reported = format_health(&[report], &[], &"sqlite:a.db".parse().unwrap());
         let expected = "\
 mapping  field  pages    now  baseline  known  templates  state
 shop     name     250  100.0      94.9   50.0          2  fine

@@ -96,8 +96,8 @@ pub fn run(command: KeysCommand) -> Result<ExitStatus, Fault> {
             folder,
             dispatcher_key,
             next,
-        } => make_keys(owner, next, &folder.open(), dispatcher_key.as_deref())?,
-        KeysCommand::Rotate { folder } => rotation::rotate(&folder.open())?,
+        } => make_keys(owner, next, &folder.key_folder(), dispatcher_key.as_deref())?,
+        KeysCommand::Rotate { folder } => rotation::rotate(&folder.key_folder())?,
         KeysCommand::Add {
             role,
             name,
@@ -107,16 +107,16 @@ pub fn run(command: KeysCommand) -> Result<ExitStatus, Fault> {
             folder,
         } => {
             let rights = Rights::new(&apps, read_only).map_err(Fault::usage)?;
-            add_key(role, &name, &key, &rights, &folder.open())?;
+            add_key(role, &name, &key, &rights, &folder.key_folder())?;
         }
-        KeysCommand::Revoke { key, folder } => revoke_key(&key, &folder.open())?,
-        KeysCommand::List { folder } => list_keys(&folder.open())?,
+        KeysCommand::Revoke { key, folder } => revoke_key(&key, &folder.key_folder())?,
+        KeysCommand::List { folder } => list_keys(&folder.key_folder())?,
     }
     Ok(ExitStatus::Done)
 }
 
 impl FolderOption {
-    fn open(&self) -> KeyFolder {
+    fn key_folder(&self) -> KeyFolder {
         KeyFolder::new(&self.keys)
     }
 }
@@ -142,7 +142,7 @@ fn make_keys(
         true => rotation::next_key_name(owner, folder)?,
         false => owner.as_str(),
     };
-    let trusted = dispatcher_key.map(public_key).transpose()?;
+    let trusted = dispatcher_key.map(parse_or_read_key).transpose()?;
     if trusted.is_some() && owner == Owner::Dispatcher {
         return Err(Fault::usage(
             "--dispatcher-key is for supervisors and clients: a dispatcher trusts the keys on its allow list",
@@ -217,7 +217,7 @@ fn add_key(
             "--apps and --read-only are for client keys: a supervisor's rights are fixed",
         ));
     }
-    let key = public_key(key)?;
+    let key = parse_or_read_key(key)?;
     change_list(folder, |text, entries| {
         for entry in entries {
             if *entry.name == *name || entry.key == key {
@@ -259,7 +259,7 @@ fn revoke_key(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
 
 fn list_keys(folder: &KeyFolder) -> Result<(), Fault> {
     let mut out = String::new();
-    for entry in entries(folder, &read_list(folder)?)? {
+    for entry in parse_list(folder, &read_list(folder)?)? {
         let (role, name, key) = (entry.role, &entry.name, entry.key);
         let line = format!("{role:<10}  {name:<24}  {key}  {}", entry.rights);
         out += &format!("{}\n", line.trim_end());
@@ -291,7 +291,7 @@ fn change_list(
 ) -> Result<(), Fault> {
     let _turn = lock_folder(folder)?;
     let text = read_list(folder)?;
-    let (audited, changed) = edit(&text, &entries(folder, &text)?)?;
+    let (audited, changed) = edit(&text, &parse_list(folder, &text)?)?;
     let list = folder.list_file();
     let new = folder.path().join("allowed.new");
     // An interrupted change may have left this file.
@@ -312,14 +312,14 @@ fn read_list(folder: &KeyFolder) -> Result<String, Fault> {
     })
 }
 
-fn entries(folder: &KeyFolder, text: &str) -> Result<Vec<Entry>, Fault> {
+fn parse_list(folder: &KeyFolder, text: &str) -> Result<Vec<Entry>, Fault> {
     let list = folder.list_file();
     parse(text).map_err(|fault| Fault::usage(format!("{}: {fault}", list.display())))
 }
 
 /// A public key, or the file that contains one. An existing file takes precedence, because its path
 /// may look like a key.
-fn public_key(text: &str) -> Result<PublicKey, Fault> {
+fn parse_or_read_key(text: &str) -> Result<PublicKey, Fault> {
     let file = Path::new(text);
     if file.exists() {
         return read_public(file);

@@ -152,14 +152,14 @@ impl ShownLists {
         options: &ListsOptions,
     ) -> Result<(), Fault> {
         self.counts.add(list, judged);
-        let failed = list.breaches.iter().filter_map(outcome_of);
+        let failed = list.breaches.iter().filter_map(failed_outcome);
         self.failed.extend(failed);
         if options.unfinished && list.state == ListState::Complete {
             return Ok(());
         }
         match options.json {
-            true => print(as_json(list, judged))?,
-            false => self.rows.push(cells(list, judged)),
+            true => print(list_json(list, judged))?,
+            false => self.rows.push(list_row(list, judged)),
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl ShownLists {
 }
 
 /// The outcome of the page, if the list is incomplete because a page failed.
-fn outcome_of(breach: &webfill_store::IncompleteReason) -> Option<String> {
+fn failed_outcome(breach: &webfill_store::IncompleteReason) -> Option<String> {
     let outcome: Outcome = breach.why.parse().ok()?;
     (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())
 }
@@ -200,18 +200,18 @@ fn count_gone(judged: &[CheckedRows]) -> u64 {
     judged.iter().map(|one| one.rows.gone).sum()
 }
 
-fn ids_of(list: &ListPass) -> Vec<&str> {
+fn record_ids(list: &ListPass) -> Vec<&str> {
     let ids = list.records.iter().map(|key| split_record_key(key).1);
     ids.collect()
 }
 
-fn cells(list: &ListPass, judged: &[CheckedRows]) -> Vec<String> {
+fn list_row(list: &ListPass, judged: &[CheckedRows]) -> Vec<String> {
     let more = if list.is_end_known { "" } else { "+" };
     let gone = match list.complete.is_empty() {
         true => String::from("-"),
         false => count_gone(judged).to_string(),
     };
-    let records = match ids_of(list).as_slice() {
+    let records = match record_ids(list).as_slice() {
         [] => String::from("-"),
         ids => without_control_characters(&ids.join(", ")),
     };
@@ -245,7 +245,7 @@ fn describe_state(list: &ListPass, judged: &[CheckedRows]) -> String {
     }
 }
 
-fn as_json(list: &ListPass, judged: &[CheckedRows]) -> Value {
+fn list_json(list: &ListPass, judged: &[CheckedRows]) -> Value {
     let datasets = judged.iter().map(|one| {
         json!({
             "dataset": one.dataset,
@@ -260,7 +260,7 @@ fn as_json(list: &ListPass, judged: &[CheckedRows]) -> Value {
     json!({
         "list": list.first,
         "mapping": list.mapping,
-        "records": ids_of(list),
+        "records": record_ids(list),
         "state": list.state,
         "pages_done": list.pages_done,
         "pages_known": list.pages_known,

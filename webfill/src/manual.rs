@@ -27,14 +27,14 @@ pub struct ManualOptions {
 
 /// Writes all pages. `command` describes the whole command line.
 pub fn run(options: &ManualOptions, command: Command) -> Result<ExitStatus, Fault> {
-    write(&options.folder, command).map_err(|error| {
+    write_all_files(&options.folder, command).map_err(|error| {
         let folder = options.folder.display();
         Fault::error(format!("cannot write the manual to {folder}: {error}"))
     })?;
     Ok(ExitStatus::Done)
 }
 
-fn write(folder: &Path, whole: Command) -> io::Result<()> {
+fn write_all_files(folder: &Path, whole: Command) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut command = whole.clone().disable_help_subcommand(true);
     command.build();
@@ -72,7 +72,7 @@ fn write_pages(command: Command, folder: &Path) -> io::Result<()> {
 fn write_exit_status(name: &str, page: &mut dyn Write) -> io::Result<()> {
     let mut roff = Roff::default();
     roff.control("SH", ["EXIT STATUS"]);
-    for status in statuses(name) {
+    for status in exit_statuses_of(name) {
         roff.control("TP", []);
         roff.text([bold(status.code().to_string())]);
         roff.text([roman(status.meaning())]);
@@ -81,7 +81,7 @@ fn write_exit_status(name: &str, page: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The exit statuses to list on the page of this command. The main page has those of all commands.
-fn statuses(name: &str) -> &'static [ExitStatus] {
+fn exit_statuses_of(name: &str) -> &'static [ExitStatus] {
     use ExitStatus::{Done, Error, Fatal, Interrupted, Usage};
     match name {
         "webfill" | "webfill-crawl" | "webfill-demo" | "webfill-fill" | "webfill-watch-run" => {

@@ -78,7 +78,7 @@ fn check_path(path: &Path) -> Result<(), Fault> {
         rewrite: None,
     });
     let warnings: Vec<Warning> = warnings.chain(of_rows).collect();
-    let verdict = verdict(warnings.len());
+    let verdict = describe_warning_count(warnings.len());
     let mappings = match set.len() {
         0 => "no mapping in it".to_owned(),
         1 => format!("1 mapping, {verdict}"),
@@ -111,7 +111,7 @@ fn print_rewrite(rewrite: &Value) -> Result<(), Fault> {
     lines.try_for_each(|line| print(format_args!("    {}", without_control_characters(line))))
 }
 
-fn verdict(warnings: usize) -> String {
+fn describe_warning_count(warnings: usize) -> String {
     match warnings {
         0 => "all good".to_owned(),
         1 => "1 warning".to_owned(),

@@ -72,7 +72,7 @@ impl Progress {
 
     pub fn show(&mut self, counters: &Counters, records: RecordCounts) {
         if self.style == ProgressStyle::Json {
-            return self.counts.show(counts(counters, records));
+            return self.counts.show(counts_json(counters, records));
         }
         let now = Instant::now();
         self.samples.push_back(Sample {
@@ -87,7 +87,7 @@ impl Progress {
         if self.bar.is_none() && !plain_line {
             return;
         }
-        let line = self.line(now - self.started, counters, records);
+        let line = self.format_line(now - self.started, counters, records);
         if let Some(bar) = &self.bar {
             let done: u64 = counters.outcomes.values().sum();
             bar.set_style(bar_style());
@@ -115,14 +115,14 @@ impl Progress {
     /// Ends the display: removes the bar, or prints the last counts for programs.
     pub fn finish(mut self, counters: &Counters, records: RecordCounts) {
         if self.style == ProgressStyle::Json {
-            self.counts.show_last(counts(counters, records));
+            self.counts.show_last(counts_json(counters, records));
         }
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
     }
 
-    fn line(&self, elapsed: Duration, counters: &Counters, records: RecordCounts) -> String {
+    fn format_line(&self, elapsed: Duration, counters: &Counters, records: RecordCounts) -> String {
         let mut parts = Vec::new();
         if records.total > 0 {
             parts.push(format!("resolved {}/{}", records.resolved, records.total));
@@ -201,12 +201,12 @@ impl FeedProgress {
     pub fn show(&mut self, tally: &Tally) {
         let now = Instant::now();
         if let Some(bar) = &self.bar {
-            bar.set_message(escape_control_characters(&self.line(tally)));
+            bar.set_message(escape_control_characters(&self.format_line(tally)));
             bar.tick();
         } else if self.style == ProgressStyle::Json {
             self.counts.show(tally.counts());
         } else if self.style == ProgressStyle::Plain && now >= self.next_line {
-            webfill_service::say!("{}", self.line(tally));
+            webfill_service::say!("{}", self.format_line(tally));
             self.next_line = now + FEED_EVERY;
         }
     }
@@ -225,7 +225,7 @@ impl FeedProgress {
         }
     }
 
-    fn line(&self, tally: &Tally) -> String {
+    fn format_line(&self, tally: &Tally) -> String {
         let rate = tally.accepted as f64 / self.started.elapsed().as_secs_f64().max(0.001);
         format!("{}, {rate:.0}/s", tally.sentence())
     }
@@ -249,7 +249,7 @@ fn print_above(bar: Option<&ProgressBar>, style: ProgressStyle, line: &str) {
 }
 
 /// The counts for programs.
-fn counts(counters: &Counters, records: RecordCounts) -> Value {
+fn counts_json(counters: &Counters, records: RecordCounts) -> Value {
     let done: u64 = counters.outcomes.values().sum();
     json!({
         "kind": "crawl",
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_names_everything_and_begins_with_what_matters() {
+    fn the_line_has_all_counts_with_the_most_important_first() {
         let counters = Counters {
             pages: 60,
             queued: 40,
@@ -369,12 +369,12 @@ mod tests {
             resolved: 4,
         };
         let shown = progress(&[(0, 0, 100), (30, 60, 40)]);
-        let line = shown.line(Duration::from_millis(30_700), &counters, records);
+        let line = shown.format_line(Duration::from_millis(30_700), &counters, records);
         assert_eq!(
             line,
             "30 s: resolved 4/10, errors 0, about 20 s left, pages 60, 2.0/s, queued 40, sites 0"
         );
-        let longer = shown.line(Duration::from_millis(30_700), &waits, records);
+        let longer = shown.format_line(Duration::from_millis(30_700), &waits, records);
         assert_eq!(
             longer,
             line + ", 3 sites wait until 2026-01-01T00:00:00Z (2 delay, 1 robots)"

@@ -101,13 +101,13 @@ fn file_hashes(settings: &Settings) -> BTreeMap<String, Option<u64>> {
         ("http_tokens", config.http_tokens.as_deref()),
     ];
     let content = |(name, file): (&str, Option<&Path>)| {
-        let hash = hash_of(file?).ok();
+        let hash = hash_file(file?).ok();
         Some((format!("dispatcher.{name}"), hash))
     };
     files.into_iter().filter_map(content).collect()
 }
 
-fn hash_of(file: &Path) -> io::Result<u64> {
+fn hash_file(file: &Path) -> io::Result<u64> {
     let mut reader = BufReader::new(File::open(file)?);
     let mut hasher = DefaultHasher::new();
     loop {

@@ -27,7 +27,7 @@ use webfill_worker::{
 };
 
 use self::file::SettingsFile;
-use self::names::{overlay, suggest_key};
+use self::names::{apply_variables, suggest_key};
 pub use self::table::{SECTIONS, SETTINGS, Section, Setting};
 use crate::seeds::ListSeparator;
 
@@ -126,7 +126,7 @@ impl Settings {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        overlay(&mut table, variables)?;
+        apply_variables(&mut table, variables)?;
         Settings::from_table(table, |fault| match &file {
             Some(file) => file.place_of_fault(fault),
             None => "the environment".into(),

@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcomes_that_sites_ask_for_are_no_errors() {
+    fn outcomes_that_sites_request_do_not_count_as_errors() {
         let outcomes = [
             ("ok", 5),
             ("disallowed", 2),

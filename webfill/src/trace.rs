@@ -71,7 +71,7 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     let tasks: Vec<TaskName> = crawls.iter().filter_map(TaskName::from_crawl).collect();
     let named = named_crawls(&crawls, app, crawl);
     let knowing = crawls.iter().filter(|crawl| crawl["state"] != "unknown");
-    let feeders = Feeders::new(knowing.filter_map(ids_of));
+    let feeders = Feeders::new(knowing.filter_map(crawl_ids));
     let found = read_logs(&folder, &url, CrawlFilter { app, crawl }, tasks, feeders);
     missing.extend(found.missing);
     let mut steps = found.steps;
@@ -118,7 +118,7 @@ fn read_frontier(
 
 /// The crawls whose pages are looked up: those that know the URL, or the one named by the user.
 fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec<(String, String)> {
-    let mut named: Vec<(String, String)> = crawls.iter().filter_map(ids_of).collect();
+    let mut named: Vec<(String, String)> = crawls.iter().filter_map(crawl_ids).collect();
     if let (true, Some(app), Some(crawl)) = (named.is_empty(), app, crawl) {
         named.push((app.to_owned(), crawl.to_owned()));
     }
@@ -126,7 +126,7 @@ fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec
 }
 
 /// The application and the id of a crawl.
-fn ids_of(crawl: &Value) -> Option<(String, String)> {
+fn crawl_ids(crawl: &Value) -> Option<(String, String)> {
     let text = |key: &str| crawl[key].as_str().map(str::to_owned);
     Some((text("appid")?, text("crawlid")?))
 }

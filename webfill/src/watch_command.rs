@@ -60,7 +60,7 @@ pub struct RunOptions {
 
 impl RunOptions {
     /// The file of a watch that is run on this machine; `None` if the watch belongs to a fleet.
-    fn file(&self) -> Option<PathBuf> {
+    fn local_file(&self) -> Option<PathBuf> {
         let path = Path::new(&self.watch);
         let is_local = self.once || path.is_file() || self.watch.ends_with(".json");
         let is_of_fleet = self.connection.dispatcher.is_some();
@@ -85,7 +85,7 @@ pub fn run(command: WatchCommand) -> Result<ExitStatus, Fault> {
         WatchCommand::Add(options) => demand::watch_add(options),
         WatchCommand::List(options) => demand::watch_list(options),
         WatchCommand::Show(options) => demand::watch_show(options),
-        WatchCommand::Run(options) => match options.file() {
+        WatchCommand::Run(options) => match options.local_file() {
             Some(file) => local::run(&file, &options),
             None => demand::watch_run(WatchNameOptions {
                 name: options.watch,

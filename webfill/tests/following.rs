@@ -180,7 +180,7 @@ fn a_follower_prints_each_page_at_once_and_ends_well_when_interrupted() {
 }
 
 #[test]
-fn without_follow_an_export_ends_with_what_is_there() {
+fn without_follow_an_export_ends_after_the_stored_pages() {
     let folder = tempfile::tempdir().unwrap();
     let store = empty_store(folder.path());
     spawn_writer(&store, "a", (0..7).collect()).join().unwrap();
@@ -202,7 +202,7 @@ fn without_follow_an_export_ends_with_what_is_there() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_opened() {
+fn invalid_cursors_and_flags_are_refused_before_anything_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("none.db");
     for (args, says) in [

@@ -34,7 +34,7 @@ impl Rotation<'_> {
         now_ms: i64,
         make: impl FnOnce(&Path) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let name = name_of(now_ms);
+        let name = backup_name(now_ms);
         let unfinished = self.folder.join(format!("{UNFINISHED}{name}"));
         make(&unfinished)?;
         let (folder, finished) = (self.folder, self.folder.join(&name));
@@ -51,7 +51,7 @@ impl Rotation<'_> {
 
     fn remove_surplus(&self, now_ms: i64) -> std::io::Result<()> {
         let mut backups = BTreeSet::new();
-        let oldest_unfinished = name_of(now_ms - DAY_MS);
+        let oldest_unfinished = backup_name(now_ms - DAY_MS);
         for entry in fs::read_dir(self.folder)? {
             let entry = entry?;
             let Ok(name) = entry.file_name().into_string() else {
@@ -73,7 +73,7 @@ impl Rotation<'_> {
 }
 
 /// The name of a backup: `2026-11-27T03-20-05.123Z` sorts by time and is valid in every file system.
-fn name_of(at_ms: i64) -> String {
+fn backup_name(at_ms: i64) -> String {
     iso_time(at_ms).replace(':', "-")
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_ones_are_kept_and_the_first_of_each_day() {
+    fn the_last_backups_and_the_first_of_each_day_are_kept() {
         let day = |day: u32, times: &[&str]| -> Vec<String> {
             let name = |time: &&str| format!("2026-11-{day}T{time}-00.000Z");
             times.iter().map(name).collect()
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn only_backups_and_remains_of_backups_are_removed() {
+    fn only_surplus_and_unfinished_backups_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let now_ms = 1_764_000_000_000;
         for other in [
@@ -156,7 +156,7 @@ mod tests {
         ] {
             fs::create_dir(folder.path().join(other)).unwrap();
         }
-        let dead = format!("{UNFINISHED}{}", name_of(now_ms - 2 * DAY_MS));
+        let dead = format!("{UNFINISHED}{}", backup_name(now_ms - 2 * DAY_MS));
         fs::create_dir(folder.path().join(&dead)).unwrap();
         let rotation = Rotation {
             folder: folder.path(),
@@ -182,7 +182,7 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         let backups: BTreeSet<&String> = names.iter().filter(|name| is_backup_name(name)).collect();
-        let last = [3, 4].map(|minute| name_of(now_ms + minute * 60_000));
+        let last = [3, 4].map(|minute| backup_name(now_ms + minute * 60_000));
         assert_eq!(backups.into_iter().cloned().collect::<Vec<_>>(), last);
         assert!(!names.contains(&dead));
         // The folder has four other files, two backups, and the remains of the failed backup.

@@ -260,12 +260,12 @@ fn wait_until_lapsed(
             return Ok(asked_ms);
         };
         if now != other || signals::received_request() >= SignalRequest::Drain {
-            return Err(refusal(&now));
+            return Err(already_running_fault(&now));
         }
     }
 }
 
-fn refusal(other: &CrawlClaim) -> Fault {
+fn already_running_fault(other: &CrawlClaim) -> Fault {
     let CrawlId { app_id, crawl_id } = &other.crawl;
     Fault::error(format!(
         "crawl {crawl_id} of application {app_id} is run by {}, since {}: wait for it, stop it, or choose another --crawl",

@@ -65,7 +65,9 @@ pub fn feed_run(
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let (store, dataset) = runtime.block_on(crawl.open_run())?;
     let mut writing_back = crawl.start_writing_back(dataset.as_ref(), &store)?;
-    let dataset_name = crawl.dataset_name.or_known(found.opened.dataset()?);
+    let dataset_name = crawl
+        .dataset_name
+        .given_or_known_or_default(found.opened.dataset()?);
     let shared = Arc::clone(&store);
     let mut feeding =
         crawl.start_feeding(&found.opened, endpoint, shared, dataset, dataset_name)?;

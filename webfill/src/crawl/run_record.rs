@@ -47,7 +47,7 @@ impl RunFile {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.fault("read", &error)),
+            Err(error) => return Err(self.file_fault("read", &error)),
         };
         let mut runs = text.lines().rev();
         Ok(runs.find_map(|line| serde_json::from_str(line).ok()))
@@ -58,7 +58,7 @@ impl RunFile {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(self.fault("read", &error)),
+            Err(error) => return Err(self.file_fault("read", &error)),
         };
         let runs = text.lines().rev();
         let runs = runs.filter_map(|line| serde_json::from_str::<WatchRun>(line).ok());
@@ -68,14 +68,14 @@ impl RunFile {
 
     fn count_run_lines(&self, number: u64) -> Result<usize, Fault> {
         let text = std::fs::read_to_string(&self.path);
-        let text = text.map_err(|error| self.fault("read", &error))?;
+        let text = text.map_err(|error| self.file_fault("read", &error))?;
         let runs = text.lines().rev();
         let runs = runs.filter_map(|line| serde_json::from_str::<WatchRun>(line).ok());
         Ok(runs.take_while(|run| run.number == number).count())
     }
 
     /// Appends a line, and waits until it is on disk.
-    fn add(&self, run: &WatchRun) -> Result<(), Fault> {
+    fn append_run(&self, run: &WatchRun) -> Result<(), Fault> {
         let opened = OpenOptions::new()
             .create(true)
             .append(true)
@@ -84,10 +84,10 @@ impl RunFile {
             .open(&self.path);
         opened
             .and_then(|file| append_line(file, &json!(run)))
-            .map_err(|error| self.fault("write", &error))
+            .map_err(|error| self.file_fault("write", &error))
     }
 
-    fn fault(&self, what: &str, error: &std::io::Error) -> Fault {
+    fn file_fault(&self, what: &str, error: &std::io::Error) -> Fault {
         Fault::error(format!("cannot {what} {}: {error}", self.path.display()))
     }
 }
@@ -126,7 +126,7 @@ impl RunRecord {
                 let due_ms = watched.due_ms.unwrap_or(began_ms);
                 let mut run = WatchRun::new(number, due_ms, began_ms);
                 run.missed = watch.schedule.count_due_between(due_ms, began_ms);
-                file.add(&run)?;
+                file.append_run(&run)?;
                 run
             }
         };
@@ -167,7 +167,7 @@ impl RunRecord {
         if begun > MOST_GONE_ON {
             return Ok(false);
         }
-        self.file.add(&self.run)?;
+        self.file.append_run(&self.run)?;
         Ok(true)
     }
 
@@ -182,7 +182,7 @@ impl RunRecord {
         };
         self.run.end(ended_ms, how, why, &self.schedule);
         if let Ok((summary, _)) = ended {
-            self.run.counts = counts(summary);
+            self.run.counts = counts_to_record(summary);
         }
     }
 
@@ -192,7 +192,7 @@ impl RunRecord {
 
     /// Writes the end of the run to the file.
     pub fn write_end(self) -> Result<(), Fault> {
-        self.file.add(&self.run)
+        self.file.append_run(&self.run)
     }
 }
 
@@ -208,7 +208,7 @@ fn run_end(end: End) -> RunEnd {
 }
 
 /// The counts of the summary that are recorded.
-fn counts(summary: &Summary) -> Map<String, Value> {
+fn counts_to_record(summary: &Summary) -> Map<String, Value> {
     const KEPT: &[&str] = &[
         "pages",
         "outcomes",

@@ -52,7 +52,7 @@ impl NamedDataset {
     }
 
     /// The dataset to use. A crawl that has begun keeps its dataset, unless the user names another.
-    pub fn or_known(&self, known: Option<DatasetName>) -> DatasetName {
+    pub fn given_or_known_or_default(&self, known: Option<DatasetName>) -> DatasetName {
         match (self, known) {
             (NamedDataset::Given(name), _) => name.clone(),
             (_, Some(known)) => known,
@@ -98,8 +98,9 @@ fn name_of_file(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn of_seeds(path: &Path) -> Result<DatasetName, Fault> {
-        NamedDataset::choose(None, Some(path), None).map(|named| named.or_known(None))
+    fn dataset_name_of(path: &Path) -> Result<DatasetName, Fault> {
+        NamedDataset::choose(None, Some(path), None)
+            .map(|named| named.given_or_known_or_default(None))
     }
 
     #[test]
@@ -115,30 +116,33 @@ mod tests {
         ] {
             let path = folder.path().join(file);
             std::fs::write(&path, "").unwrap();
-            assert_eq!(of_seeds(&path).unwrap().as_str(), name);
+            assert_eq!(dataset_name_of(&path).unwrap().as_str(), name);
         }
-        assert_eq!(of_seeds(Path::new("-")).unwrap().as_str(), "stdin");
-        assert_eq!(of_seeds(Path::new("/dev/null")).unwrap().as_str(), "stdin");
+        assert_eq!(dataset_name_of(Path::new("-")).unwrap().as_str(), "stdin");
+        assert_eq!(
+            dataset_name_of(Path::new("/dev/null")).unwrap().as_str(),
+            "stdin"
+        );
     }
 
     #[test]
-    fn a_file_whose_name_does_not_fit_asks_for_another() {
+    fn a_file_name_that_is_no_dataset_name_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("two\nlines.csv");
         std::fs::write(&path, "").unwrap();
-        let refusal = of_seeds(&path).unwrap_err();
+        let refusal = dataset_name_of(&path).unwrap_err();
         assert!(refusal.message.contains("--dataset NAME"), "{refusal}");
         let given = "people".parse().ok();
         assert!(NamedDataset::choose(given, Some(&path), None).is_ok());
     }
 
     #[test]
-    fn a_given_name_wins_over_that_of_a_begun_crawl_and_that_over_the_source() {
+    fn a_given_name_precedes_that_of_a_begun_crawl_which_precedes_that_of_the_source() {
         let known = || "unnamed".parse().ok();
         let path = Path::new("-");
         let named = NamedDataset::choose("mine".parse().ok(), Some(path), None).unwrap();
-        assert_eq!(named.or_known(known()).as_str(), "mine");
+        assert_eq!(named.given_or_known_or_default(known()).as_str(), "mine");
         let named = NamedDataset::choose(None, Some(path), None).unwrap();
-        assert_eq!(named.or_known(known()).as_str(), "unnamed");
+        assert_eq!(named.given_or_known_or_default(known()).as_str(), "unnamed");
     }
 }

@@ -7,7 +7,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
 use super::progress::progress_lines;
-use super::table::{cell, format_pairs, table, without_control_characters};
+use super::table::{format_cell, format_pairs, table, without_control_characters};
 use crate::stdout::print;
 
 #[derive(Debug, Args)]
@@ -65,21 +65,21 @@ fn remove_key(answer: &mut Value, key: &str) -> Option<Value> {
 
 pub fn stop(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     send_and_print("stop", options, |answer| {
-        let purged = cell(&answer["total_purged"]);
+        let purged = format_cell(&answer["total_purged"]);
         format!("stopped permanently, {purged} pending URLs purged")
     })
 }
 
 pub fn pause(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     send_and_print("pause", options, |answer| {
-        let pending = cell(&answer["total_pending"]);
+        let pending = format_cell(&answer["total_pending"]);
         format!("paused, {pending} URLs pending")
     })
 }
 
 pub fn resume(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     send_and_print("resume", options, |answer| {
-        let pending = cell(&answer["total_pending"]);
+        let pending = format_cell(&answer["total_pending"]);
         format!("resumed, {pending} URLs pending")
     })
 }
@@ -200,10 +200,10 @@ fn render_cell(key: &str, value: &Value) -> String {
             parts.collect::<Vec<_>>().join(", ")
         }
         Value::Array(limits) if key == "limits" => {
-            let parts = limits.iter().map(|limit| cell(&limit["text"]));
+            let parts = limits.iter().map(|limit| format_cell(&limit["text"]));
             parts.collect::<Vec<_>>().join("; ")
         }
-        other => cell(other),
+        other => format_cell(other),
     }
 }
 
@@ -215,7 +215,7 @@ fn crawl_row((id, crawl): (&String, &Value)) -> Vec<String> {
         "low_priority",
         "expires",
     ];
-    let cells = keys.iter().map(|key| cell(&crawl[*key]));
+    let cells = keys.iter().map(|key| format_cell(&crawl[*key]));
     std::iter::once(without_control_characters(id))
         .chain(cells)
         .collect()

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_good_lines_are_fed_in_order_and_the_others_reported_by_number() {
+    fn good_lines_are_fed_in_order_and_bad_lines_are_reported_by_number() {
         let text = "{\"a\": 1}\n\n# a comment\n{\"bad\": 2}\nnonsense\n[3]\n{\"a\": 4}\n7\n";
         for has_index in [true, false] {
             let (accepted, refused, _) = feed_and_count(text.into(), has_index);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_full_of_refused_lines_costs_no_more_than_its_lines_do() {
+    fn a_file_of_refused_lines_takes_at_most_one_message_per_line() {
         let (accepted, refused, sent) = feed_and_count("{\"bad\": 1}\n".repeat(5_000), true);
         assert_eq!((accepted.len(), refused.len()), (0, 5_000));
         assert!(sent <= 5_001, "{sent} lists were sent");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_bounded_bytes() {
+    fn a_list_of_requests_does_not_exceed_its_maximum_size() {
         let line = format!("{{\"a\": \"{}\"}}\n", "x".repeat(300_000));
         let (accepted, _, sent) = feed_and_count(line.repeat(7), true);
         assert_eq!((accepted.len(), sent), (7, 3));

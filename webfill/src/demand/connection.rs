@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_refused_one_of_a_list_is_found_by_its_path() {
+    fn the_refused_request_of_a_list_is_found_by_its_json_path() {
         let refusal = |path: &str| Refusal {
             path: path.into(),
             message: "too deep".into(),

@@ -28,7 +28,7 @@ pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
         action["supervisor"] = name.as_str().into();
     }
     let answer = options.connection.drain(&action)?;
-    print_answer(&answer, options.json, render)?;
+    print_answer(&answer, options.json, format_answer)?;
     match join_names(&answer["lost"]) {
         lost if lost.is_empty() => Ok(ExitStatus::Done),
         lost => Err(Fault::error(format!(
@@ -37,7 +37,7 @@ pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-fn render(answer: &Value) -> String {
+fn format_answer(answer: &Value) -> String {
     match join_names(&answer["drained"]) {
         drained if drained.is_empty() => {
             String::from("nothing drained: no supervisor is connected")

@@ -102,13 +102,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_application_hears_of_its_pages_and_of_its_crawls() {
+    fn an_application_subscribes_to_its_pages_and_crawls() {
         assert_eq!(topics(Some("a")), ["crawled.a", "outbound.a"]);
         assert_eq!(topics(None), [""]);
     }
 
     #[test]
-    fn messages_become_lines() {
+    fn each_message_is_printed_as_a_line() {
         let (arrivals, arrived) = mpsc::sync_channel(2);
         for message in [&b"{\"a\":1}"[..], b"{}"] {
             arrivals.send(message.to_vec()).unwrap();

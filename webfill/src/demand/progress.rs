@@ -4,17 +4,17 @@
 use serde_json::Value;
 use webfill_store::iso_time;
 
-use super::table::{cell, without_control_characters};
+use super::table::{format_cell, without_control_characters};
 
 /// Describes the progress, with one line for each known fact.
 pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
     let waits = answer["waits"].as_array().into_iter().flatten();
-    let mut lines: Vec<String> = waits.map(|wait| cell(&wait["text"])).collect();
+    let mut lines: Vec<String> = waits.map(|wait| format_cell(&wait["text"])).collect();
     let scripts = &answer["scripts"]["text"];
-    lines.extend((!scripts.is_null()).then(|| cell(scripts)));
+    lines.extend((!scripts.is_null()).then(|| format_cell(scripts)));
     lines.extend(describe_pace(answer));
     if let Value::Object(oldest) = &answer["oldest_lease"] {
-        let part = |key: &str| oldest.get(key).map(cell).unwrap_or_default();
+        let part = |key: &str| oldest.get(key).map(format_cell).unwrap_or_default();
         let since = oldest.get("since").map(format_time).unwrap_or_default();
         lines.push(format!(
             "longest running: {} at {} since {since}",
@@ -70,7 +70,7 @@ fn format_rounded(number: f64) -> String {
 pub(super) fn format_time(seconds: &Value) -> String {
     match seconds.as_f64() {
         Some(seconds) => without_control_characters(&iso_time((seconds * 1_000.0) as i64)),
-        None => cell(&Value::Null),
+        None => format_cell(&Value::Null),
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fa
     let cutoff = Cutoff::from_retention(now_ms, Some(older_than), None);
     let dropped = runtime.block_on(async {
         let store = open_existing(&uri).await?;
-        drop_all(&*store, cutoff).await
+        drop_all_old_data(&*store, cutoff).await
     });
     let dropped = dropped.map_err(Fault::error)?;
     Ok(json!({
@@ -31,7 +31,7 @@ pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fa
     }))
 }
 
-async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<DropResult, StoreError> {
+async fn drop_all_old_data(store: &dyn Store, cutoff: Cutoff) -> Result<DropResult, StoreError> {
     let mut all = DropResult::default();
     loop {
         let began = Instant::now();

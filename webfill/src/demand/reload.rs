@@ -20,10 +20,10 @@ pub struct ReloadOptions {
 pub fn reload(options: ReloadOptions) -> Result<ExitStatus, Fault> {
     let question = json!({"action": "reload"});
     let answer = options.connection.connect()?.send_action(&question)?;
-    print_answer(&answer, options.json, render)
+    print_answer(&answer, options.json, format_answer)
 }
 
-fn render(answer: &Value) -> String {
+fn format_answer(answer: &Value) -> String {
     let mappings = &answer["mappings"];
     let mut lines = vec![match mappings["changed"] == true {
         true => format!("mappings: changed, {} files", mappings["files"]),

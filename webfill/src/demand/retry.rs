@@ -7,7 +7,7 @@ use webfill_wire::Outcome;
 
 use super::actions::{action, print_answer};
 use super::connection::ConnectionOptions;
-use super::table::{cell, without_control_characters};
+use super::table::{format_cell, without_control_characters};
 
 #[derive(Debug, Args)]
 pub struct RetryOptions {
@@ -44,7 +44,7 @@ pub fn retry(options: RetryOptions) -> Result<ExitStatus, Fault> {
     let answer = options.connection.connect()?.send_action(&action)?;
     let crawl = without_control_characters(&format!("{}/{}", options.app_id, options.crawl_id));
     print_answer(&answer, options.json, |answer| {
-        let requeued = cell(&answer["total_requeued"]);
+        let requeued = format_cell(&answer["total_requeued"]);
         format!("{crawl}: {requeued} finished URLs re-queued")
     })
 }

@@ -9,7 +9,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
 use super::local_site;
-use super::table::{cell, format_pairs};
+use super::table::{format_cell, format_pairs};
 use crate::cli::{parse_duration, parse_seconds};
 use crate::stdout::print;
 
@@ -70,7 +70,7 @@ impl SiteLane {
 }
 
 pub fn run_site_action(options: SiteOptions) -> Result<ExitStatus, Fault> {
-    let action = action(&options).map_err(Fault::usage)?;
+    let action = site_action(&options).map_err(Fault::usage)?;
     let answer = match &options.state {
         Some(state) => local_site::apply_action_locally(state, &action)?,
         None => options.connection.connect()?.send_action(&action)?,
@@ -82,7 +82,7 @@ pub fn run_site_action(options: SiteOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-fn action(options: &SiteOptions) -> Result<Value, String> {
+fn site_action(options: &SiteOptions) -> Result<Value, String> {
     let mut action = json!({"action": "site", "site": options.site});
     if let Some(text) = &options.delay {
         action["delay"] =
@@ -138,11 +138,11 @@ fn parse_moment(text: &str, now: SystemTime) -> Result<u64, String> {
 
 fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
-        return cell(answer);
+        return format_cell(answer);
     };
     let members = answer.iter().filter(|(key, _)| *key != "action");
     let members: Vec<(String, String)> = members
-        .map(|(key, value)| (key.replace('_', " "), cell(value)))
+        .map(|(key, value)| (key.replace('_', " "), format_cell(value)))
         .collect();
     let members: Vec<(&str, String)> = members
         .iter()

@@ -6,7 +6,7 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_store::iso_time;
 
 use super::connection::{Connection, ConnectionOptions};
-use super::table::{cell, table};
+use super::table::{format_cell, table};
 use crate::stdout::print;
 
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub fn print_sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
         after = next;
         match options.json {
             true => sites.iter().try_for_each(print)?,
-            false => rows.extend(sites.iter().map(row)),
+            false => rows.extend(sites.iter().map(site_row)),
         }
     }
     if !options.json {
@@ -58,26 +58,26 @@ fn request_page(
     Ok((sites, answer["next"].as_u64()))
 }
 
-fn row(site: &Value) -> Vec<String> {
+fn site_row(site: &Value) -> Vec<String> {
     let time = |key: &str| match site[key].as_f64() {
         Some(seconds) => iso_time((seconds * 1_000.0) as i64),
         None if key == "until" && site["state"] == "backing_off" => String::from("it is woken"),
-        None => cell(&Value::Null),
+        None => format_cell(&Value::Null),
     };
     let evidence = match &site["evidence"] {
         Value::Object(seen) => {
-            let seen = |key: &str| seen.get(key).map(cell).unwrap_or_default();
+            let seen = |key: &str| seen.get(key).map(format_cell).unwrap_or_default();
             format!("{}: {}", seen("url"), seen("sign"))
         }
-        _ => cell(&Value::Null),
+        _ => format_cell(&Value::Null),
     };
     vec![
-        cell(&site["site"]),
-        cell(&site["state"]),
-        cell(&site["reason"]),
+        format_cell(&site["site"]),
+        format_cell(&site["state"]),
+        format_cell(&site["reason"]),
         time("since"),
         time("until"),
-        cell(&site["queued"]),
+        format_cell(&site["queued"]),
         evidence,
     ]
 }
@@ -93,7 +93,7 @@ mod tests {
             "queued": 4,
             "evidence": {"url": "http://a.org/robots.txt", "status_code": 503, "sign": "answered 503"},
         });
-        let reported = row(&site).join("|");
+        let reported = site_row(&site).join("|");
         assert_eq!(
             reported,
             "a.org|backing_off|robots|1970-01-01T00:00:00.000Z|1970-01-01T00:01:00.000Z|4|\
@@ -101,6 +101,6 @@ mod tests {
         );
         let blocked =
             json!({"site": "b.org", "state": "backing_off", "reason": "blocked", "until": null});
-        assert_eq!(row(&blocked)[4], "it is woken");
+        assert_eq!(site_row(&blocked)[4], "it is woken");
     }
 }

@@ -6,7 +6,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
 use super::progress::{format_time, progress_lines};
-use super::table::{cell, format_pairs, table, without_control_characters};
+use super::table::{format_cell, format_pairs, table, without_control_characters};
 use crate::stdout::print;
 
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub fn print_status(options: StatusOptions) -> Result<ExitStatus, Fault> {
 /// The answer for people: the facts of the fleet, then its supervisors, then its unfinished crawls.
 fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
-        return cell(answer);
+        return format_cell(answer);
     };
     let supervisors = answer.get("supervisors").cloned();
     let unfinished = answer.get("unfinished").cloned();
@@ -73,8 +73,8 @@ fn format_answer(answer: &Value) -> String {
 /// Describes a server, such as `up, 2.5 ms`.
 fn describe_backend(state: &Value) -> String {
     match (&state["up"], &state["fault"]) {
-        (Value::Bool(true), _) => format!("up, {} ms", cell(&state["latency_ms"])),
-        (Value::Bool(false), why) => format!("down: {}", cell(why)),
+        (Value::Bool(true), _) => format!("up, {} ms", format_cell(&state["latency_ms"])),
+        (Value::Bool(false), why) => format!("down: {}", format_cell(why)),
         _ => "not checked yet".into(),
     }
 }
@@ -88,16 +88,16 @@ fn describe_journal(journal: &Value) -> String {
         true => String::from("no dispatcher stands by"),
         false => standbys.join("; "),
     };
-    format!("record {}; {standbys}", cell(&journal["record"]))
+    format!("record {}; {standbys}", format_cell(&journal["record"]))
 }
 
 fn describe_standby(standby: &Value) -> String {
-    let name = cell(&standby["name"]);
+    let name = format_cell(&standby["name"]);
     let seen_ago_s = standby["seen_ago_s"].as_f64().unwrap_or_default();
     if seen_ago_s > STANDS_BY_S {
         return format!("{name} has not reported for {seen_ago_s:.0} s");
     }
-    let behind = cell(&standby["behind_records"]);
+    let behind = format_cell(&standby["behind_records"]);
     match standby["behind_s"].as_f64() {
         Some(behind_s) if behind_s > 0.0 => {
             format!("{name} stands by, {behind} records or {behind_s:.1} s behind")
@@ -112,7 +112,10 @@ fn describe_sites(sites: &Value) -> String {
         true => "at least ",
         false => "",
     };
-    let (in_window, waiting) = (cell(&sites["in_window"]), cell(&sites["waiting"]));
+    let (in_window, waiting) = (
+        format_cell(&sites["in_window"]),
+        format_cell(&sites["waiting"]),
+    );
     format!("{in_window} in window, {least}{waiting} waiting")
 }
 
@@ -133,12 +136,12 @@ fn supervisors_table(rows: &[Value]) -> String {
 
 fn supervisor_row(supervisor: &Value) -> Vec<String> {
     let of = |part: &str, whole: &str| match (&supervisor[part], &supervisor[whole]) {
-        (Value::Null, Value::Null) => cell(&Value::Null),
-        (part, whole) => format!("{} of {}", cell(part), cell(whole)),
+        (Value::Null, Value::Null) => format_cell(&Value::Null),
+        (part, whole) => format!("{} of {}", format_cell(part), format_cell(whole)),
     };
     let heard = match supervisor["heard_ago_s"].as_f64() {
         Some(ago_s) => format!("{ago_s:.1} s ago"),
-        None => cell(&Value::Null),
+        None => format_cell(&Value::Null),
     };
     let mib = |key: &str| {
         supervisor[key]
@@ -147,21 +150,21 @@ fn supervisor_row(supervisor: &Value) -> Vec<String> {
     };
     let memory = match (mib("memory_bytes"), mib("workers_memory_bytes")) {
         (Some(own), Some(workers)) => format!("{own:.0} + {workers:.0} MiB"),
-        _ => cell(&Value::Null),
+        _ => format_cell(&Value::Null),
     };
     let lane = match supervisor["lane"].as_str() {
         Some("http") | None => String::new(),
         Some(lane) => format!(" ({})", without_control_characters(lane)),
     };
     vec![
-        cell(&supervisor["id"]),
-        cell(&supervisor["state"]) + &lane,
-        cell(&supervisor["address"]),
-        cell(&supervisor["webfill"]),
+        format_cell(&supervisor["id"]),
+        format_cell(&supervisor["state"]) + &lane,
+        format_cell(&supervisor["address"]),
+        format_cell(&supervisor["webfill"]),
         heard,
         of("load", "cores"),
-        cell(&supervisor["sites"]),
-        cell(&supervisor["leased"]),
+        format_cell(&supervisor["sites"]),
+        format_cell(&supervisor["leased"]),
         of("workers_ready", "workers"),
         memory,
     ]
@@ -169,7 +172,7 @@ fn supervisor_row(supervisor: &Value) -> Vec<String> {
 
 /// A note on a supervisor, in one sentence.
 fn supervisor_note(supervisor: &Value) -> Option<String> {
-    let name = cell(&supervisor["id"]);
+    let name = format_cell(&supervisor["id"]);
     if let Some(lost_in_s) = supervisor["lost_in_s"].as_f64() {
         return Some(format!(
             "{name} is silent: its tasks go to others in {:.0} s",
@@ -180,7 +183,7 @@ fn supervisor_note(supervisor: &Value) -> Option<String> {
         let since = format_time(&supervisor["offline_since"]);
         return Some(format!(
             "{name} is offline since {since}: {}",
-            cell(&supervisor["sign"])
+            format_cell(&supervisor["sign"])
         ));
     }
     if let Some(why) = supervisor["holds"].as_str() {
@@ -199,7 +202,11 @@ fn supervisor_note(supervisor: &Value) -> Option<String> {
 }
 
 fn describe_crawl(crawl: &Value) -> String {
-    let name = format!("{}/{}", cell(&crawl["appid"]), cell(&crawl["crawlid"]));
+    let name = format!(
+        "{}/{}",
+        format_cell(&crawl["appid"]),
+        format_cell(&crawl["crawlid"])
+    );
     // Omit the rows if there are none, as in most crawls.
     let rows = match crawl["rows_stored"].as_u64() {
         None | Some(0) => String::new(),
@@ -207,10 +214,10 @@ fn describe_crawl(crawl: &Value) -> String {
     };
     let state = format!(
         "{name}: {}, {} pending, {} being fetched, {} done{rows}",
-        cell(&crawl["state"]),
-        cell(&crawl["pending"]),
-        cell(&crawl["leased"]),
-        cell(&crawl["done"]),
+        format_cell(&crawl["state"]),
+        format_cell(&crawl["pending"]),
+        format_cell(&crawl["leased"]),
+        format_cell(&crawl["done"]),
     );
     let lines = progress_lines(crawl).into_iter();
     let lines: String = lines.map(|line| format!("\n  {line}")).collect();
@@ -233,15 +240,19 @@ fn render_rest(answer: &Map<String, Value>) -> String {
             }
             Value::Object(counts) => {
                 let counts = counts.iter().map(|(name, count)| {
-                    format!("{} {}", cell(count), without_control_characters(name))
+                    format!(
+                        "{} {}",
+                        format_cell(count),
+                        without_control_characters(name)
+                    )
                 });
                 plain.push((key.as_str(), counts.collect::<Vec<_>>().join(", ")));
             }
             Value::Array(items) => {
-                let items: Vec<String> = items.iter().map(cell).collect();
+                let items: Vec<String> = items.iter().map(format_cell).collect();
                 plain.push((key.as_str(), items.join(", ")));
             }
-            value => plain.push((key.as_str(), cell(value))),
+            value => plain.push((key.as_str(), format_cell(value))),
         }
     }
     let plain: Vec<(String, String)> = plain
@@ -269,7 +280,11 @@ fn objects_table(rows: &[Value]) -> String {
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let rows: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| keys.iter().map(|key| cell(&row[key.as_str()])).collect())
+        .map(|row| {
+            keys.iter()
+                .map(|key| format_cell(&row[key.as_str()]))
+                .collect()
+        })
         .collect();
     table(&heads, &rows)
 }

@@ -42,13 +42,13 @@ pub(super) fn format_pairs(pairs: &[(&str, String)]) -> String {
 /// A count with its noun, such as `1 crawl` and `2 crawls`.
 pub(super) fn count_with_noun(count: &Value, one: &str, many: &str) -> String {
     let noun = if *count == 1 { one } else { many };
-    format!("{} {noun}", cell(count))
+    format!("{} {noun}", format_cell(count))
 }
 
 const NOTHING: &str = "-";
 
 /// A value as the text of one cell, without control characters.
-pub fn cell(value: &Value) -> String {
+pub fn format_cell(value: &Value) -> String {
     match value {
         Value::Null => NOTHING.into(),
         Value::Bool(true) => "yes".into(),
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_and_numbers_stand_right() {
+    fn columns_are_aligned_with_numbers_on_the_right() {
         let rows = [
             vec!["a".to_owned(), "7".to_owned(), "-".to_owned()],
             vec!["longer".to_owned(), "1234".to_owned(), "5".to_owned()],
@@ -84,9 +84,12 @@ mod tests {
     }
 
     #[test]
-    fn ids_do_not_command_a_terminal() {
-        assert_eq!(cell(&serde_json::json!("a\u{1b}[2J")), "a\u{FFFD}[2J");
-        assert_eq!(cell(&Value::Null), "-");
-        assert_eq!(cell(&serde_json::json!(2e9)), "2000000000");
+    fn control_characters_in_ids_are_replaced() {
+        assert_eq!(
+            format_cell(&serde_json::json!("a\u{1b}[2J")),
+            "a\u{FFFD}[2J"
+        );
+        assert_eq!(format_cell(&Value::Null), "-");
+        assert_eq!(format_cell(&serde_json::json!(2e9)), "2000000000");
     }
 }

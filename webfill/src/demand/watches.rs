@@ -8,7 +8,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::actions::print_answer;
 use super::connection::ConnectionOptions;
-use super::table::{cell, format_pairs, table, without_control_characters};
+use super::table::{format_cell, format_pairs, table, without_control_characters};
 
 #[derive(Debug, Args)]
 pub struct WatchAddOptions {
@@ -72,7 +72,7 @@ pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
         };
         format!(
             "{}: {done}; next run {}",
-            cell(&answer["name"]),
+            format_cell(&answer["name"]),
             format_time(&answer["next"])
         )
     })
@@ -83,7 +83,7 @@ pub fn watch_list(options: WatchListOptions) -> Result<ExitStatus, Fault> {
     let answer = options.connection.connect()?.send_action(&action)?;
     print_answer(&answer, options.json, |answer| {
         let watches = answer["watches"].as_array().into_iter().flatten();
-        let rows: Vec<Vec<String>> = watches.map(row).collect();
+        let rows: Vec<Vec<String>> = watches.map(watch_row).collect();
         let heads = ["watch", "state", "schedule", "next", "last", "how", "pages"];
         table(&heads, &rows)
     })
@@ -94,11 +94,11 @@ pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
     let answer = options.connection.connect()?.send_action(&action)?;
     print_answer(&answer, options.json, |answer| {
         let head = format_pairs(&[
-            ("watch", cell(&answer["name"])),
-            ("application", cell(&answer["app"])),
-            ("state", cell(&answer["state"])),
-            ("schedule", cell(&answer["schedule"])),
-            ("time zone", cell(&answer["time_zone"])),
+            ("watch", format_cell(&answer["name"])),
+            ("application", format_cell(&answer["app"])),
+            ("state", format_cell(&answer["state"])),
+            ("schedule", format_cell(&answer["schedule"])),
+            ("time zone", format_cell(&answer["time_zone"])),
             ("next run", format_time(&answer["next"])),
         ]);
         let runs = answer["runs"].as_array().into_iter().flatten();
@@ -119,12 +119,12 @@ fn describe_problems(answer: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut text = String::new();
     for silent in list(&answer["silent"]) {
-        let (since, why) = (format_time(&silent["since"]), cell(&silent["why"]));
+        let (since, why) = (format_time(&silent["since"]), format_cell(&silent["why"]));
         text.push_str(&format!("\nsilent since {since}: {why}"));
     }
     for one in list(&answer["notifications"]["undelivered"]) {
-        let (since, why) = (format_time(&one["since"]), cell(&one["why"]));
-        let target = cell(&one["target"]);
+        let (since, why) = (format_time(&one["since"]), format_cell(&one["why"]));
+        let target = format_cell(&one["target"]);
         text.push_str(&format!("\nunreachable since {since}: {target}: {why}"));
     }
     match answer["notifications"]["waiting"].as_u64() {
@@ -192,30 +192,30 @@ fn refusal_fault(place: &str, refusal: &Refusal) -> Fault {
     })
 }
 
-fn row(watch: &Value) -> Vec<String> {
+fn watch_row(watch: &Value) -> Vec<String> {
     let last = &watch["last_run"];
     vec![
-        cell(&watch["name"]),
-        cell(&watch["state"]),
-        cell(&watch["schedule"]),
+        format_cell(&watch["name"]),
+        format_cell(&watch["state"]),
+        format_cell(&watch["schedule"]),
         format_time(&watch["next"]),
         format_time(&last["started"]),
-        cell(&last["how"]),
-        cell(&last["counts"]["pages"]),
+        format_cell(&last["how"]),
+        format_cell(&last["counts"]["pages"]),
     ]
 }
 
 fn run_row(run: &Value) -> Vec<String> {
     vec![
-        cell(&run["run"]),
+        format_cell(&run["run"]),
         format_time(&run["due"]),
         format_time(&run["started"]),
         format_time(&run["ended"]),
-        cell(&run["how"]),
-        cell(&run["counts"]["pages"]),
-        cell(&run["counts"]["fields"]),
-        cell(&run["skipped"]),
-        cell(&run["why"]),
+        format_cell(&run["how"]),
+        format_cell(&run["counts"]["pages"]),
+        format_cell(&run["counts"]["fields"]),
+        format_cell(&run["skipped"]),
+        format_cell(&run["why"]),
     ]
 }
 

@@ -6,7 +6,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::actions::print_answer;
 use super::connection::ConnectionOptions;
-use super::table::cell;
+use super::table::format_cell;
 
 #[derive(Debug, Args)]
 pub struct WhyOptions {
@@ -29,7 +29,7 @@ pub struct WhyOptions {
 pub fn print_why(options: WhyOptions) -> Result<ExitStatus, Fault> {
     let (app, crawl) = (options.app.as_deref(), options.crawl.as_deref());
     let answer = request_why(&options.connection, &options.url, app, crawl)?;
-    print_answer(&answer, options.json, render)
+    print_answer(&answer, options.json, format_answer)
 }
 
 /// Requests the answer for all crawls. Each request covers some of the crawls.
@@ -40,7 +40,7 @@ pub fn request_why(
     crawl: Option<&str>,
 ) -> Result<Value, Fault> {
     let mut connection = connection.connect()?;
-    let mut question = question(url, app, crawl);
+    let mut question = why_request(url, app, crawl);
     let mut answer = connection.send_action(&question)?;
     while let Some(next) = answer["next"].as_str() {
         question["after"] = next.into();
@@ -73,7 +73,7 @@ fn forget_guesses(answer: &mut Value) {
     }
 }
 
-fn question(url: &str, app: Option<&str>, crawl: Option<&str>) -> Value {
+fn why_request(url: &str, app: Option<&str>, crawl: Option<&str>) -> Value {
     let mut question = json!({"action": "why", "url": url});
     if let Some(app) = app {
         question["appid"] = app.into();
@@ -85,15 +85,15 @@ fn question(url: &str, app: Option<&str>, crawl: Option<&str>) -> Value {
 }
 
 /// Renders the answer as one sentence per crawl.
-fn render(answer: &Value) -> String {
+fn format_answer(answer: &Value) -> String {
     let crawls = answer["crawls"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = crawls
         .map(|crawl| {
             format!(
                 "{}/{}: {}",
-                cell(&crawl["appid"]),
-                cell(&crawl["crawlid"]),
-                cell(&crawl["text"])
+                format_cell(&crawl["appid"]),
+                format_cell(&crawl["crawlid"]),
+                format_cell(&crawl["text"])
             )
         })
         .collect();
@@ -108,20 +108,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_crawl_has_its_sentence() {
+    fn the_answer_has_one_sentence_for_each_crawl() {
         let answer = json!({"crawls": [
             {"appid": "a", "crawlid": "1", "text": "it ended with `ok`"},
             {"appid": "a", "crawlid": "2", "text": "it is queued"},
         ]});
         assert_eq!(
-            render(&answer),
+            format_answer(&answer),
             "a/1: it ended with `ok`\na/2: it is queued"
         );
-        assert_eq!(render(&json!({"crawls": []})), "no such crawl");
+        assert_eq!(format_answer(&json!({"crawls": []})), "no such crawl");
     }
 
     #[test]
-    fn the_answers_to_all_parts_are_one_without_the_guesses_of_the_last() {
+    fn parts_of_an_answer_are_joined_and_guesses_are_dropped() {
         let reported = |id: &str, state: &str| json!({"crawlid": id, "state": state});
         let mut answer =
             json!({"crawls": [reported("1", "done")], "crawls_checked": 10_000, "next": "7"});

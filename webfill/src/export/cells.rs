@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_people_get_an_apostrophe_before_a_formula() {
+    fn only_spreadsheet_cells_get_an_apostrophe_before_a_formula() {
         assert_eq!(CellStyle::Spreadsheet.format_text("=1"), "'=1");
         assert_eq!(CellStyle::Plain.format_text("=1"), "=1");
     }

@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kind_of_a_column_is_that_of_all_its_values() {
+    fn the_kind_of_a_column_can_hold_all_its_values() {
         let kind = |values: &[Value]| values.iter().filter_map(Kind::of).reduce(Kind::common_kind);
         assert_eq!(kind(&[json!(null)]), None);
         assert_eq!(
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_columns_have_one_name() {
+    fn no_two_columns_have_the_same_name() {
         let names = [
             "id",
             "missing",
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_urls_has_those_that_have_filled_it() {
+    fn a_record_without_urls_gets_those_of_the_pages_that_filled_it() {
         let record =
             json!({"sources": {"a": {"url": "u1"}, "b": {"url": "u2"}, "c": {"url": "u1"}}});
         assert_eq!(urls_of_record(&record), ["u1", "u2"]);

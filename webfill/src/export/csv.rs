@@ -26,7 +26,7 @@ impl<W: Write> CsvFile<W> {
         out: W,
     ) -> io::Result<CsvFile<W>> {
         let mut out = csv::Writer::from_writer(out);
-        let header = columns.iter().map(|column| heading(column, cells));
+        let header = columns.iter().map(|column| format_heading(column, cells));
         out.write_record(header.map(|name| name.as_bytes().to_vec()))
             .map_err(into_io_error)?;
         Ok(CsvFile {
@@ -69,7 +69,7 @@ impl<W: Write> CsvFile<W> {
 /// Writes a text as a JSON string if it would otherwise be read back as a list or an object.
 fn quote_if_ambiguous(value: Value) -> Value {
     match &value {
-        Value::String(text) if exported_cell::value_of(text.clone()) != value => {
+        Value::String(text) if exported_cell::parse_exported_cell(text.clone()) != value => {
             Value::from(value.to_string())
         }
         _ => value,
@@ -78,7 +78,7 @@ fn quote_if_ambiguous(value: Value) -> Value {
 
 /// The heading of a column. A field's name comes from the user's data, so it could act as a formula. A prefix prevents
 /// that.
-fn heading(column: &Column, cells: CellStyle) -> Cow<'_, str> {
+fn format_heading(column: &Column, cells: CellStyle) -> Cow<'_, str> {
     let is_prefixed = [FIELDS, SOURCE, PARENT]
         .iter()
         .any(|prefix| column.name.starts_with(prefix));

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_spelt_as_the_table_spells_them() {
+    fn numbers_are_written_in_the_format_of_the_table() {
         let table = [
             (json!(193.0), 2, "193.00"),
             (json!(193), 2, "193.00"),

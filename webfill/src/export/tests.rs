@@ -95,7 +95,7 @@ async fn export_selection(wanted: &ExportSelection) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn records_become_a_row_with_a_column_for_every_field() {
+async fn each_record_becomes_a_row_with_a_column_for_every_field() {
     let expected = "id,name,city,fields.id,tel,low,born,missing,resolved_at,dataset\n\
         1,Ada,\"[\"\"London\"\",\"\"\\\"\"Ockham\\\"\"\"\"]\",,,,,[],1970-01-01T00:00:00.001Z,people\n\
         2,,,=1+1,+49 30,-5,,\"[\"\"born\"\"]\",,people\n";
@@ -118,7 +118,7 @@ async fn records_become_a_row_with_a_column_for_every_field() {
 }
 
 #[tokio::test]
-async fn lists_that_pages_have_brought_have_a_separator() {
+async fn lists_from_pages_are_written_with_the_separator() {
     for (separator, cell) in [
         (";", "London;\"\"Ockham\"\""),
         (", ", "London, \"\"Ockham\"\""),
@@ -134,7 +134,7 @@ async fn lists_that_pages_have_brought_have_a_separator() {
 }
 
 #[tokio::test]
-async fn sources_are_columns_behind_the_others() {
+async fn columns_of_sources_come_after_all_others() {
     let with_sources = ExportSelection {
         sources: true,
         ..selection(ExportWhat::Records, ExportFormat::Csv)
@@ -156,7 +156,7 @@ async fn sources_are_columns_behind_the_others() {
 }
 
 #[tokio::test]
-async fn pages_become_a_row_with_json_in_nested_cells() {
+async fn each_page_becomes_a_row_with_nested_values_as_json() {
     let csv = export_as_text(ExportWhat::Pages, ExportFormat::Csv).await;
     let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
     let names = columns::PAGES.map(|(name, _)| name);
@@ -223,7 +223,7 @@ async fn exported_files_can_be_used_as_seeds() {
 }
 
 #[test]
-fn an_exported_table_says_what_is_missing_and_which_names_were_taken() {
+fn an_exported_table_is_read_with_missing_fields_and_prefixed_names() {
     let csv = "id,name,city,fields.id,missing,resolved_at,dataset,urls,source.name\n\
         7,,,x,\"[\"\"city\"\"]\",,people,https://a.example/ https://b.example/,https://a.example/\n";
     let seeds = read_seeds("people.csv", csv.as_bytes());

@@ -42,7 +42,7 @@ impl KeptDocuments {
         let mut batch = Vec::new();
         while batch.is_empty() && !self.is_over {
             for (page_id, sha256) in self.next_documents().await? {
-                batch.extend(self.candidate(page_id, &sha256));
+                batch.extend(self.find_document(page_id, &sha256));
             }
         }
         Ok(batch)
@@ -82,7 +82,7 @@ impl KeptDocuments {
     }
 
     /// The document as a candidate; `None` if the folder does not have it.
-    fn candidate(&self, page_id: String, sha256: &str) -> Option<Candidate> {
+    fn find_document(&self, page_id: String, sha256: &str) -> Option<Candidate> {
         let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
         let (upper, lower) = (sha256.get(..2)?, sha256.get(2..4)?);
         let file = self.folder.join(upper).join(lower).join(sha256);

@@ -66,7 +66,7 @@ impl ArchivePages {
             let Some(answer) = self.next_answer()? else {
                 break;
             };
-            let of_answer = self.candidates(answer);
+            let of_answer = self.candidates_from(answer);
             bytes += of_answer.iter().map(Candidate::held_bytes).sum::<usize>();
             batch.extend(of_answer);
         }
@@ -114,20 +114,20 @@ impl ArchivePages {
         }
     }
 
-    fn candidates(&mut self, answer: ArchivedAnswer) -> Vec<Candidate> {
+    fn candidates_from(&mut self, answer: ArchivedAnswer) -> Vec<Candidate> {
         let Ok(url) = canonical_url(&answer.url, None) else {
             return Vec::new();
         };
         let id = page_id(&self.crawl.app_id, &self.crawl.crawl_id, url.as_str());
         match (answer.body, answer.payload_digest, self.is_second_pass) {
-            (ArchivedBody::Here(body), _, false) => vec![candidate(id, Content::Plain(body))],
+            (ArchivedBody::Here(body), _, false) => vec![new_candidate(id, Content::Plain(body))],
             (ArchivedBody::Here(body), Some(digest), true) => {
                 let Some(ids) = self.awaited.remove(&digest) else {
                     return Vec::new();
                 };
                 let body: Arc<[u8]> = body.into();
                 ids.into_iter()
-                    .map(|id| candidate(id, Content::Shared(Arc::clone(&body))))
+                    .map(|id| new_candidate(id, Content::Shared(Arc::clone(&body))))
                     .collect()
             }
             (ArchivedBody::Elsewhere, Some(digest), false) => {
@@ -154,7 +154,7 @@ impl ArchivePages {
     }
 }
 
-fn candidate(page_id: String, content: Content) -> Candidate {
+fn new_candidate(page_id: String, content: Content) -> Candidate {
     Candidate {
         page_id,
         content_hash: None,
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_that_are_too_many_to_wait_are_counted() {
+    fn pages_beyond_the_limit_of_waiting_pages_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let crawl = CrawlId::new("local", "test");
         let mut archive = ArchivePages::open(folder.path(), &crawl, 1 << 20).unwrap();
@@ -179,12 +179,12 @@ mod tests {
             body,
         };
         for number in (0..BATCH_PAGES + 3).chain(0..2) {
-            let of_answer = archive.candidates(answer(number, ArchivedBody::Elsewhere));
+            let of_answer = archive.candidates_from(answer(number, ArchivedBody::Elsewhere));
             assert!(of_answer.is_empty());
         }
         assert_eq!(archive.left_out, 3);
         archive.is_second_pass = true;
         let body = ArchivedBody::Here(b"body".to_vec());
-        assert_eq!(archive.candidates(answer(0, body)).len(), BATCH_PAGES);
+        assert_eq!(archive.candidates_from(answer(0, body)).len(), BATCH_PAGES);
     }
 }

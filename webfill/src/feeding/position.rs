@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_means_nothing_for_another_dataset_and_for_a_pipe() {
+    fn a_position_is_ignored_for_another_dataset_and_for_a_pipe() {
         let start = Position::start_of_dataset("one");
         let kept = position_after(start, &["a"]).fed_lines();
         for other in [

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_field_is_offered() {
+    fn the_message_suggests_the_most_similar_field() {
         let extracted = BTreeSet::from(["email".to_owned(), "name".to_owned()]);
         let message =
             |field, extracted| unfillable_message(field, extracted, Path::new("etl-mappings"));

@@ -65,7 +65,7 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
         append_to_audit_log(folder, &audited)?;
     }
     for step in &steps {
-        step.switch()?;
+        step.replace_present_file()?;
     }
     let synced = File::open(folder.path()).and_then(|folder| folder.sync_all());
     synced.map_err(|error| cannot_write(folder.path(), &error))?;
@@ -162,7 +162,7 @@ impl Step {
         )))
     }
 
-    fn switch(&self) -> Result<(), Fault> {
+    fn replace_present_file(&self) -> Result<(), Fault> {
         if let Some(former) = self.former.as_ref().filter(|former| !former.exists()) {
             fs::hard_link(&self.present, former).map_err(|error| cannot_write(former, &error))?;
         }

@@ -49,8 +49,7 @@ pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Fault {
 /// Adds a line to the folder's audit log. It is on disk when this returns.
 pub(super) fn append_to_audit_log(folder: &KeyFolder, audited: &Value) -> Result<(), Fault> {
     let path = folder.audit_file();
-    let mut line =
-        json!({"timestamp": iso_time(now_ms()), "who": user(), "by": "user", "result": "done"});
+    let mut line = json!({"timestamp": iso_time(now_ms()), "who": user_name(), "by": "user", "result": "done"});
     if let (Value::Object(line), Value::Object(audited)) = (&mut line, audited) {
         line.extend(audited.clone());
     }
@@ -130,7 +129,7 @@ pub(super) fn copy_owner_and_mode(new: &Path, present: &Path) -> io::Result<()> 
 }
 
 /// The user who runs this process, by name if the machine knows it; under `sudo`, both users.
-fn user() -> String {
+fn user_name() -> String {
     let uid = fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid());
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let named = users.lines().find_map(|line| {

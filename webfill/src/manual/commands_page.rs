@@ -59,10 +59,14 @@ pub fn page(webfill: &Command) -> String {
     let commands = runnable_commands(webfill);
     page.push_str("\n| command | |\n|---|---|\n");
     for command in &commands {
-        let name = name_of(command);
+        let name = full_name_of(command);
         let link = format!("[`{name}`](#{})", name.replace(' ', "-"));
         let about = command.get_about().map(ToString::to_string);
-        let _ = writeln!(page, "| {link} | {} |", cell(&about.unwrap_or_default()));
+        let _ = writeln!(
+            page,
+            "| {link} | {} |",
+            escape_cell(&about.unwrap_or_default())
+        );
     }
     for command in commands {
         write_command(command, &mut page);
@@ -82,7 +86,7 @@ fn runnable_commands(command: &Command) -> Vec<&Command> {
 }
 
 fn write_command(command: &Command, page: &mut String) {
-    let name = name_of(command);
+    let name = full_name_of(command);
     let _ = write!(page, "\n## `{name}`\n\n{}\n\n", description_of(command));
     let usage = command.clone().render_usage().to_string();
     for line in usage.trim_start_matches("Usage: ").lines() {
@@ -96,7 +100,7 @@ fn write_command(command: &Command, page: &mut String) {
     }
     for argument in arguments {
         let (meaning, default) = meaning_and_default(argument);
-        let name = cell(&usage_of(argument));
+        let name = escape_cell(&usage_of(argument));
         let _ = writeln!(page, "| `{name}` | {meaning} | {default} |");
     }
     let codes = statuses(&name.replace(' ', "-")).iter();
@@ -116,7 +120,7 @@ fn is_listed(argument: &Arg) -> bool {
 }
 
 /// The name of a command as it is typed, such as `webfill mapping test`.
-fn name_of(command: &Command) -> String {
+fn full_name_of(command: &Command) -> String {
     let name = command.get_display_name().unwrap_or(command.get_name());
     let words = command.get_bin_name().unwrap_or(name);
     words.to_owned()
@@ -196,11 +200,11 @@ fn meaning_and_default(argument: &Arg) -> (String, String) {
         let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
         default = values.join(",");
     }
-    (cell(&meaning), cell(&default))
+    (escape_cell(&meaning), escape_cell(&default))
 }
 
 /// Formats a text for one cell of a table.
-fn cell(text: &str) -> String {
+fn escape_cell(text: &str) -> String {
     text.replace("\n\n", ". ")
         .replace('\n', " ")
         .replace('|', "\\|")

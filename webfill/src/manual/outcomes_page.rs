@@ -39,7 +39,7 @@ const REASONS_HEAD: &str = "
 pub fn page() -> String {
     let mut page = HEAD.to_owned();
     for outcome in Outcome::ALL {
-        let (meaning, result) = (meaning(*outcome), result_name(outcome.end()));
+        let (meaning, result) = (outcome_meaning(*outcome), result_name(outcome.end()));
         let trouble = trouble_name(*outcome);
         let _ = writeln!(page, "| `{outcome}` | {meaning} | {result} | {trouble} |");
     }
@@ -74,7 +74,7 @@ fn trouble_name(outcome: Outcome) -> String {
 }
 
 /// The meaning of an outcome as Markdown, with links relative to `docs/reference/`.
-fn meaning(outcome: Outcome) -> &'static str {
+fn outcome_meaning(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ok => "the page was fetched with a 2xx status and read in full",
         Outcome::NotModified => {

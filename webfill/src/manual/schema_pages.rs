@@ -76,7 +76,7 @@ impl Described {
         let Described {
             title, link, guide, ..
         } = self;
-        let (schema, about) = (&self.schema, meaning(&self.schema));
+        let (schema, about) = (&self.schema, describe_meaning(&self.schema));
         let mut page = format!(
             "# {title}\n\n{about}\n\n{guide}. Editors and programs can use the \
              [JSON Schema]({link}). This page and the schema are written by `make reference`.\n"
@@ -105,10 +105,10 @@ impl Described {
 fn add_section(page: &mut String, heading: &str, object: &Value, whole: &Value) {
     let _ = write!(page, "\n## {heading}\n\n");
     if heading != "Fields" && !object["description"].is_null() {
-        let _ = write!(page, "{}\n\n", meaning(object));
+        let _ = write!(page, "{}\n\n", describe_meaning(object));
     }
     if object["properties"].is_null() {
-        let _ = writeln!(page, "Type: {}.", type_of(object));
+        let _ = writeln!(page, "Type: {}.", describe_type(object));
         return;
     }
     page.push_str("| field | type | meaning |\n|---|---|---|\n");
@@ -121,10 +121,10 @@ fn add_rows(page: &mut String, within: &str, object: &Value, whole: &Value) {
     for (name, property) in object["properties"].as_object().into_iter().flatten() {
         let is_required = required.is_some_and(|names| names.iter().any(|one| one == name));
         let mark = if is_required { "; required" } else { "" };
-        let of_type = type_of(property);
-        let about = match definition(property, whole) {
-            Some(definition) if property["description"].is_null() => meaning(definition),
-            _ => meaning(property),
+        let of_type = describe_type(property);
+        let about = match find_definition(property, whole) {
+            Some(definition) if property["description"].is_null() => describe_meaning(definition),
+            _ => describe_meaning(property),
         };
         let _ = writeln!(page, "| `{within}{name}` | {of_type}{mark} | {about} |");
         add_rows(page, &format!("{within}{name}."), property, whole);
@@ -138,7 +138,7 @@ fn add_rows(page: &mut String, within: &str, object: &Value, whole: &Value) {
 }
 
 /// The definition that a schema refers to.
-fn definition<'s>(schema: &Value, whole: &'s Value) -> Option<&'s Value> {
+fn find_definition<'s>(schema: &Value, whole: &'s Value) -> Option<&'s Value> {
     whole["$defs"].get(definition_name(schema)?)
 }
 
@@ -147,20 +147,20 @@ fn definition_name(schema: &Value) -> Option<&str> {
 }
 
 /// The description of a schema, with those of its single values.
-fn meaning(schema: &Value) -> String {
-    let mut about = escape(schema["description"].as_str().unwrap_or_default());
+fn describe_meaning(schema: &Value) -> String {
+    let mut about = escape_markdown(schema["description"].as_str().unwrap_or_default());
     for choice in schema["oneOf"].as_array().into_iter().flatten() {
         if let (Some(value), Some(description)) =
             (choice["const"].as_str(), choice["description"].as_str())
         {
-            let _ = write!(about, " `{value}`: {}.", escape(description));
+            let _ = write!(about, " `{value}`: {}.", escape_markdown(description));
         }
     }
     about
 }
 
 /// The type of a schema with its limits: `array of string (at most 50 characters), at most 100 items`.
-fn type_of(schema: &Value) -> String {
+fn describe_type(schema: &Value) -> String {
     match definition_name(schema) {
         Some("processor") => return "[processor](processors.md)".to_owned(),
         Some(name) => return format!("[{name}](#{name})"),
@@ -180,7 +180,7 @@ fn type_of(schema: &Value) -> String {
         && schema["properties"].is_null()
     {
         let is_value = choices.iter().all(|choice| !choice["const"].is_null());
-        let choices: Vec<String> = choices.iter().map(type_of).collect();
+        let choices: Vec<String> = choices.iter().map(describe_type).collect();
         return choices.join(if is_value { ", " } else { " or " });
     }
     let names = match &schema["type"] {
@@ -190,9 +190,9 @@ fn type_of(schema: &Value) -> String {
     let items = &schema["items"];
     let names: Vec<String> = names
         .into_iter()
-        .map(|name| match (name, limits(items)) {
+        .map(|name| match (name, describe_limits(items)) {
             ("array", _) if items.is_null() => name.to_owned(),
-            ("array", None) => format!("array of {}", type_of(items)),
+            ("array", None) => format!("array of {}", describe_type(items)),
             ("array", Some(limits)) => {
                 let item = items["type"].as_str().unwrap_or("value");
                 format!("array of {item} ({limits})")
@@ -200,12 +200,12 @@ fn type_of(schema: &Value) -> String {
             _ => name.to_owned(),
         })
         .collect();
-    let limits = limits(schema).map_or(String::new(), |limits| format!(", {limits}"));
+    let limits = describe_limits(schema).map_or(String::new(), |limits| format!(", {limits}"));
     names.join(" or ") + &limits
 }
 
 /// The limits of a value itself, without those of its items.
-fn limits(schema: &Value) -> Option<String> {
+fn describe_limits(schema: &Value) -> Option<String> {
     let mut limits = Vec::new();
     match (
         format_number(&schema["minimum"]),
@@ -247,7 +247,7 @@ fn format_code(value: &Value) -> String {
 }
 
 /// The text with Markdown's marks escaped outside of code.
-fn escape(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut is_code = false;
     for character in text.chars() {

@@ -131,7 +131,7 @@ fn write_comment(markdown: &str, file: &mut String) {
 fn without_links(markdown: &str) -> String {
     let mut plain = String::new();
     let mut rest = markdown;
-    while let Some((before, text, target, after)) = next_link(rest) {
+    while let Some((before, text, target, after)) = find_first_link(rest) {
         plain.push_str(before);
         let page = target.split('#').next().unwrap_or(target);
         let file = match page.strip_prefix("../../") {
@@ -154,7 +154,7 @@ fn without_links(markdown: &str) -> String {
 }
 
 /// Finds the first link of a text: returns the part before it, its text, its target, and the part after it.
-fn next_link(text: &str) -> Option<(&str, &str, &str, &str)> {
+fn find_first_link(text: &str) -> Option<(&str, &str, &str, &str)> {
     let middle = text.find("](")?;
     let start = text[..middle].rfind('[')?;
     let end = middle + text[middle..].find(')')?;
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_names_of_files() {
+    fn links_become_names_of_files() {
         assert_eq!(without_links("none"), "none");
         assert_eq!(
             without_links("more ([a.md](../how-to/a.md#b))."),

@@ -43,7 +43,7 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
                 json!({"cases": count, "differing": run.differing})
             ))?;
         }
-        _ => print(run.text(count))?,
+        _ => print(run.format_report(count))?,
     }
     Ok(match run.differing.is_empty() {
         true => ExitStatus::Done,
@@ -63,7 +63,7 @@ struct CaseRun<'o> {
 impl CaseRun<'_> {
     fn run_case(&mut self, path: std::path::PathBuf) {
         let shown = path.display().to_string();
-        match self.difference(path) {
+        match self.run_and_compare(path) {
             Ok(None) => {}
             Ok(Some(Difference {
                 expected,
@@ -82,7 +82,7 @@ impl CaseRun<'_> {
         }
     }
 
-    fn difference(&mut self, path: std::path::PathBuf) -> Result<Option<Difference>, Fault> {
+    fn run_and_compare(&mut self, path: std::path::PathBuf) -> Result<Option<Difference>, Fault> {
         let case = Case::read(path)?;
         let page = Page::read(&case.page()?, &mut self.fetching)?;
         let Some(index) = self.set.find(case.url.as_str()) else {
@@ -92,8 +92,8 @@ impl CaseRun<'_> {
         Ok(case.difference(Some(&extraction.map_err(Fault::error)?)))
     }
 
-    fn text(&self, count: usize) -> String {
-        let mut parts: Vec<String> = self.differing.iter().map(case_text).collect();
+    fn format_report(&self, count: usize) -> String {
+        let mut parts: Vec<String> = self.differing.iter().map(format_differing_case).collect();
         let cases = match count {
             1 => "1 golden case".to_owned(),
             count => format!("{count} golden cases"),
@@ -117,7 +117,7 @@ fn without_rows(result: &Value) -> Value {
     result
 }
 
-fn case_text(differing: &Value) -> String {
+fn format_differing_case(differing: &Value) -> String {
     let case = differing["case"].as_str().unwrap_or_default();
     let case = without_control_characters(case);
     match differing["error"].as_str() {

@@ -89,7 +89,7 @@ fn keep_case_in(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
         mapping: Some(case.mapping),
         fields: case.fields,
         links: case.links,
-        listings: case.rows.iter().map(listing).collect(),
+        listings: case.rows.iter().map(parse_listing).collect(),
         ..Extraction::default()
     };
     let ending = match case.ending.as_str() {
@@ -110,7 +110,7 @@ fn keep_case_in(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
 }
 
 /// Converts a listing that a job has read.
-fn listing(read: &Value) -> Listing {
+fn parse_listing(read: &Value) -> Listing {
     let rows = read["rows"].as_array().into_iter().flatten().enumerate();
     let links = |position: usize| {
         let links = read["links"][position].as_array().into_iter().flatten();

@@ -105,7 +105,8 @@ impl<'o> PageProvider<'o> {
         for hop in asked.iter().filter(|hop| fetched.is_err() || *hop != url) {
             self.kept.note_request(hop)?;
         }
-        let page = fetched.map_err(|no_page| PageUnavailable::OnTheWeb(describe(&no_page)))?;
+        let page = fetched
+            .map_err(|no_page| PageUnavailable::OnTheWeb(describe_missing_page(&no_page)))?;
         let source = match self.kept.keep_page(url, &page) {
             Ok(source) => source,
             Err(fault) => {
@@ -177,7 +178,7 @@ fn open_web(options: &PageFetchOptions) -> Result<Web, Fault> {
     })
 }
 
-fn describe(no_page: &NoPage) -> String {
+fn describe_missing_page(no_page: &NoPage) -> String {
     let NoPage { url, reason, .. } = no_page;
     let host = url.host_str().unwrap_or_default();
     let because = reason.as_ref().map(|reason| format!(": {reason}"));

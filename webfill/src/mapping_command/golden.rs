@@ -64,7 +64,7 @@ impl Case {
             ))
         };
         let folder = self.path.parent().ok_or_else(missing)?;
-        let mut files: Vec<PathBuf> = files_of(folder)?;
+        let mut files: Vec<PathBuf> = visible_files(folder)?;
         files.retain(|file| *file != self.path && file.file_stem() == self.path.file_stem());
         let file = files.into_iter().next().ok_or_else(missing)?;
         Ok(Source {
@@ -127,14 +127,14 @@ pub fn cases_of<'n>(
         let folder = folder.join(mapping);
         if folder.is_dir() {
             let is_case = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
-            cases.extend(files_of(&folder)?.into_iter().filter(is_case));
+            cases.extend(visible_files(&folder)?.into_iter().filter(is_case));
         }
     }
     cases.sort();
     Ok(cases)
 }
 
-fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+fn visible_files(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::error(format!("cannot read {}: {error}", folder.display()));
     let mut files = Vec::new();
@@ -207,7 +207,7 @@ impl NewCase<'_> {
                     "--as {name}: use only letters, digits, `-` and `_`"
                 )));
             }
-            None => name_of(self.url),
+            None => case_name_from_url(self.url),
         };
         for number in 1_u32.. {
             let case = match number {
@@ -234,7 +234,7 @@ fn files_beside(case: &Path) -> Result<Vec<PathBuf>, Fault> {
     let Some(folder) = case.parent().filter(|folder| folder.is_dir()) else {
         return Ok(Vec::new());
     };
-    let mut files = files_of(folder)?;
+    let mut files = visible_files(folder)?;
     files.retain(|file| file != case && file.file_stem() == case.file_stem());
     Ok(files)
 }
@@ -245,7 +245,7 @@ fn is_file_name(name: &str) -> bool {
 }
 
 /// Makes a name from the last parts of a URL: `ada_html_x_1` for `https://people.example/p/ada.html?x=1`.
-pub fn name_of(url: &Url) -> String {
+pub fn case_name_from_url(url: &Url) -> String {
     let path = url.path().trim_end_matches('/');
     let last = path.rsplit('/').next().unwrap_or_default();
     let query = url.query().map(|query| format!("_{query}"));
@@ -310,7 +310,7 @@ mod tests {
             ("https://people.example/%2e%2e%2f", "2e_2e_2f"),
         ] {
             let url = Url::parse(url).unwrap();
-            assert_eq!(name_of(&url), name, "{url}");
+            assert_eq!(case_name_from_url(&url), name, "{url}");
         }
     }
 }

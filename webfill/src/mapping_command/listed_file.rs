@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_outside_is_refused_however_it_is_named() {
+    fn a_file_outside_the_folder_is_refused_however_it_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("pages");
         std::fs::create_dir_all(inside.join("one")).unwrap();

@@ -75,7 +75,7 @@ impl Page {
             page.take_document(document)?;
             return Ok(page);
         }
-        page.kind = kind_of(path, content_type, &body);
+        page.kind = detect_kind(path, content_type, &body);
         page.text = charset::decode(&body, content_type, page.kind).into_owned();
         Ok(page)
     }
@@ -153,7 +153,7 @@ fn read_body(path: &Path) -> Result<Vec<u8>, Fault> {
 }
 
 /// The kind of a page. It is decided by the content type, else by the file name, else by the content.
-fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
+fn detect_kind(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     let extension = path.extension().and_then(|extension| extension.to_str());
     match (content_type, extension) {
         (Some(declared), _) => charset::content_kind(Some(declared), body),
@@ -171,7 +171,7 @@ pub fn kind_and_text(
     content_type: Option<&str>,
     body: &[u8],
 ) -> Option<(PageKind, String)> {
-    let kind = kind_of(path, content_type, body);
+    let kind = detect_kind(path, content_type, body);
     if kind == Kind::Unsupported || is_document(content_type, body) {
         return None;
     }

@@ -15,7 +15,7 @@ use webfill_learn::Page;
 use webfill_service::{ExitStatus, Fault};
 
 use self::evidence::Evidence;
-use self::merge::{chains_of, mapping_of, set_chains};
+use self::merge::{chains_of, find_mapping, set_chains};
 use self::reading::{Reader, Readings, are_same};
 use self::report::Repair;
 use self::tally::{ORDERS, Trials};
@@ -59,7 +59,11 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
         ))?;
         return Ok(ExitStatus::Done);
     }
-    let is_labelled = |field: &String| evidence.labels(field).any(|label| label.is_some());
+    let is_labelled = |field: &String| {
+        evidence
+            .known_values_of_current_pages(field)
+            .any(|label| label.is_some())
+    };
     if !fields.iter().any(is_labelled) {
         return Err(Fault::error(format!(
             "none of {} pages from after the change has a value of {} known from before: crawl earlier pages again, or give records with --records",
@@ -68,7 +72,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
         )));
     }
     let mut file = broken.file.clone();
-    let mapping = mapping_of(&mut file, &broken.name).map(|mapping| mapping.take());
+    let mapping = find_mapping(&mut file, &broken.name).map(|mapping| mapping.take());
     let mapping = mapping.unwrap_or_default();
     let mut repair = Repair::default();
     let of_rows = evidence.rows.iter();
@@ -144,14 +148,14 @@ impl BrokenMapping {
             let is_fallen = evidence.fallen.contains(*field);
             let (mut labelled, mut wrong, mut empty, mut judged) = (0, 0, 0, 0_usize);
             let pages = evidence.now.iter().zip(&former.now);
-            for (known, (page, read)) in evidence.labels(field).zip(pages) {
+            for (known, (page, read)) in evidence.known_values_of_current_pages(field).zip(pages) {
                 // A page that could not be read completely proves nothing.
                 let Some(read) = read else { continue };
                 let is_wrong = match (&known, read.get(*field)) {
                     (_, None) => true,
                     (Some(known), Some(read)) => {
                         !are_same(known, read)
-                            && (is_fallen || evidence.is_sure(page, field, known))
+                            && (is_fallen || evidence.are_other_values_wrong(page, field, known))
                     }
                     (None, Some(_)) => false,
                 };
@@ -179,7 +183,9 @@ impl BrokenMapping {
         field: &String,
     ) -> Vec<Page> {
         let mut pages = Vec::new();
-        let labels = evidence.labels(field).zip(&former.now);
+        let labels = evidence
+            .known_values_of_current_pages(field)
+            .zip(&former.now);
         for (page, (known, read)) in evidence.now.iter().zip(labels) {
             let is_read = match (&known, read.as_ref().map(|read| read.get(field))) {
                 // The page could not be read completely.
@@ -220,7 +226,7 @@ impl BrokenMapping {
             let mut tried = self.file.clone();
             for new in &repair.accepted {
                 let chains = order(&new.chains, &self.chains(&new.field));
-                if let Some(mapping) = mapping_of(&mut tried, &self.name) {
+                if let Some(mapping) = find_mapping(&mut tried, &self.name) {
                     set_chains(mapping, &new.field, chains);
                 }
             }
@@ -238,7 +244,7 @@ impl BrokenMapping {
                 }
             };
             let chains = order(&new.chains, &self.chains(&new.field));
-            if let Some(mapping) = mapping_of(&mut file, &self.name) {
+            if let Some(mapping) = find_mapping(&mut file, &self.name) {
                 set_chains(mapping, &new.field, chains);
             }
             repair.accepted.push(new);
@@ -249,7 +255,7 @@ impl BrokenMapping {
 
     fn chains(&self, field: &str) -> Vec<Value> {
         let mut file = self.file.clone();
-        let fields = mapping_of(&mut file, &self.name).map(|mapping| mapping["fields"].take());
+        let fields = find_mapping(&mut file, &self.name).map(|mapping| mapping["fields"].take());
         let fields = fields
             .as_ref()
             .and_then(Value::as_array)

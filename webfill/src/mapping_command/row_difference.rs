@@ -16,7 +16,7 @@ pub fn difference_lines(expected: &Value, found: &[Listing]) -> Vec<String> {
         match (expected.get(index), found.get(index)) {
             (Some(expected), Some(found)) => compare_listings(expected, found, &mut lines),
             (Some(expected), None) => {
-                let dataset = dataset(expected);
+                let dataset = dataset_name(expected);
                 lines.push(format!("- rows of {dataset}: the mapping has no such rows"));
             }
             (None, Some(found)) => {
@@ -33,14 +33,14 @@ pub fn difference_lines(expected: &Value, found: &[Listing]) -> Vec<String> {
     lines
 }
 
-fn dataset(listing: &Value) -> &str {
+fn dataset_name(listing: &Value) -> &str {
     listing["dataset"].as_str().unwrap_or("no dataset")
 }
 
 fn compare_listings(expected: &Value, found: &Listing, lines: &mut Vec<String>) {
     let name = &found.dataset;
-    if dataset(expected) != name {
-        let was = dataset(expected);
+    if dataset_name(expected) != name {
+        let was = dataset_name(expected);
         lines.push(format!("- rows of {was}"));
         lines.push(format!("+ rows of {name}"));
         return;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_no_rule_and_those_of_a_new_one_are_named() {
+    fn rules_that_only_the_case_or_only_the_mapping_has_are_reported() {
         let expected = json!([{"dataset": "d", "rows": []}]);
         assert_eq!(
             difference_lines(&expected, &[]),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use webfill_mapping::Listing;
 
-use crate::demand::table::{cell, table, without_control_characters};
+use crate::demand::table::{format_cell, table, without_control_characters};
 
 const ROWS_SHOWN: usize = 20;
 const CELL_CHARS: usize = 40;
@@ -18,7 +18,7 @@ const OTHER_POSITION: &str = "#";
 const GAP: usize = 2;
 
 /// The table for the rows of one rule. Results of `write!` are ignored, because writing to a string cannot fail.
-pub fn text(listing: &Listing) -> String {
+pub fn format_rows(listing: &Listing) -> String {
     let dataset = without_control_characters(&listing.dataset);
     let count = match listing.rows.len() {
         0 => return format!("rows of {dataset}: none"),
@@ -31,7 +31,7 @@ pub fn text(listing: &Listing) -> String {
     };
     let mut output = format!("rows of {dataset}: {count}{cut}\n");
     let names: Vec<&str> = listing.rows[0].fields.keys().map(String::as_str).collect();
-    let (heads, left_out) = columns(listing, &names);
+    let (heads, left_out) = choose_columns(listing, &names);
     let shown = listing.rows.iter().take(ROWS_SHOWN);
     let rows = shown.map(|row| {
         let cells = heads.iter().map(|name| row_cell(&row.fields, name));
@@ -87,7 +87,7 @@ fn describe_links(listing: &Listing) -> String {
 }
 
 /// The columns that fit on a screen, and the columns that do not.
-fn columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
+fn choose_columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
     let shown = || listing.rows.iter().take(ROWS_SHOWN);
     let mut room = TABLE_CHARS - POSITION.len();
     let (mut heads, mut left_out) = (Vec::new(), Vec::new());
@@ -106,7 +106,7 @@ fn columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n s
 }
 
 fn row_cell(fields: &Map<String, Value>, name: &str) -> String {
-    let text = cell(fields.get(name).unwrap_or(&Value::Null));
+    let text = format_cell(fields.get(name).unwrap_or(&Value::Null));
     match text.char_indices().nth(CELL_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn rows_are_aligned_and_missing_values_are_visible() {
-        let output = text(&listing(vec![
+        let output = format_rows(&listing(vec![
             json!({"item": "a", "stars": 4}),
             json!({"item": "b", "stars": null}),
         ]));
@@ -145,12 +145,12 @@ mod tests {
             output,
             "rows of ratings: 2 rows\nrow  item  stars\n  0  a         4\n  1  b         -"
         );
-        assert_eq!(text(&listing(Vec::new())), "rows of ratings: none");
+        assert_eq!(format_rows(&listing(Vec::new())), "rows of ratings: none");
     }
 
     #[test]
-    fn a_field_called_row_is_no_position() {
-        let output = text(&listing(vec![json!({"row": "x", "position": 7})]));
+    fn the_position_column_has_another_name_if_a_field_is_called_row() {
+        let output = format_rows(&listing(vec![json!({"row": "x", "position": 7})]));
         assert_eq!(
             output,
             "rows of ratings: 1 row\n#  row  position\n0  x           7"
@@ -158,21 +158,27 @@ mod tests {
     }
 
     #[test]
-    fn where_rows_lead_is_said() {
+    fn the_links_of_rows_are_described() {
         let mut found = listing(vec![json!({"item": "a"}), json!({"item": "b"})]);
         found.want = vec!["publisher".to_owned()];
-        assert!(text(&found).ends_with("\nno row leads to a page that could fill publisher"));
+        assert!(
+            format_rows(&found).ends_with("\nno row leads to a page that could fill publisher")
+        );
         found.rows[1].links = vec!["https://a.example/b".to_owned()];
         let expected =
             "\n1 of the rows lead to pages that may fill publisher: row 1 to https://a.example/b";
-        assert!(text(&found).ends_with(expected), "{}", text(&found));
+        assert!(
+            format_rows(&found).ends_with(expected),
+            "{}",
+            format_rows(&found)
+        );
     }
 
     #[test]
     fn truncation_is_reported() {
         let long = "x".repeat(50);
         let row = |_| json!({"a": long, "b": long, "c": long, "d": "\u{1b}[2J"});
-        let output = text(&listing((0..23).map(row).collect()));
+        let output = format_rows(&listing((0..23).map(row).collect()));
         assert!(
             output
                 .lines()

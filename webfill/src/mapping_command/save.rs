@@ -20,7 +20,7 @@ use crate::stdout::print;
 
 pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     let set = Arc::new(load_files(&options.file)?);
-    let mut source = source(options)?;
+    let mut source = page_source(options)?;
     let mut fetching =
         PageProvider::open(&options.web, &options.file, std::slice::from_ref(&source))?;
     if let SourcePlace::Web(url) = &source.place {
@@ -68,7 +68,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
         }
     }
     for listing in &extraction.listings {
-        print(row_table::text(listing))?;
+        print(row_table::format_rows(listing))?;
     }
     Ok(ExitStatus::Done)
 }
@@ -95,7 +95,7 @@ pub fn golden_folder(mappings: &Path) -> std::path::PathBuf {
     folder.unwrap_or(Path::new("")).join(golden::FOLDER)
 }
 
-fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
+fn page_source(options: &MappingSaveOptions) -> Result<Source, Fault> {
     let page = &options.page;
     if page.starts_with("http://") || page.starts_with("https://") {
         if options.url.is_some() || options.content_type.is_some() {

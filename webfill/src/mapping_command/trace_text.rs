@@ -15,7 +15,7 @@ use crate::demand::table::without_control_characters;
 const VALUES_SHOWN: usize = 3;
 const CHARS_SHOWN: usize = 80;
 
-pub fn text(trace: &Trace, page: &str) -> String {
+pub fn format_trace(trace: &Trace, page: &str) -> String {
     let mut text = format!(
         "mapping {} on {}\n",
         trace.mapping,
@@ -36,7 +36,7 @@ pub fn text(trace: &Trace, page: &str) -> String {
 }
 
 /// The result of a mapping, without its steps.
-pub fn result_text(extraction: &Extraction, page: &str) -> String {
+pub fn format_result(extraction: &Extraction, page: &str) -> String {
     let mapping = extraction.mapping.as_deref().unwrap_or("none");
     let mut text = format!(
         "mapping {mapping} on {}\n\n",
@@ -46,7 +46,7 @@ pub fn result_text(extraction: &Extraction, page: &str) -> String {
         let _ = writeln!(text, "field {name}: {}", shorten(&value.to_string()));
     }
     for listing in &extraction.listings {
-        let _ = writeln!(text, "{}\n", row_table::text(listing));
+        let _ = writeln!(text, "{}\n", row_table::format_rows(listing));
     }
     for link in &extraction.links {
         let _ = writeln!(text, "link {}", without_control_characters(link));

@@ -64,13 +64,13 @@ impl Trial {
         let index = self.chosen.mapping_for_only_page(page.url.as_ref())?;
         match (self.trace, self.format) {
             (true, TrialFormat::Text) => {
-                print(trace_text::text(
+                print(trace_text::format_trace(
                     &self.trace_page(index, &page)?,
                     &page.name,
                 ))?;
             }
             (false, TrialFormat::Text) => {
-                print(trace_text::result_text(
+                print(trace_text::format_result(
                     &self.extract(index, &page)?,
                     &page.name,
                 ))?;
@@ -138,7 +138,7 @@ impl Trial {
         }
         match (self.trace, self.format) {
             (true, TrialFormat::Text) => {
-                let traced = trace_text::text(&self.trace_page(index, page)?, &page.name);
+                let traced = trace_text::format_trace(&self.trace_page(index, page)?, &page.name);
                 print(format_args!("{traced}\n"))
             }
             (false, TrialFormat::Text) => Ok(()),

@@ -158,13 +158,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_small_stays_whole() {
+    fn a_small_value_is_not_shortened() {
         let value = json!({"text": "x".repeat(20_000), "list": [1, null, {"a": true}]});
         assert_eq!(shorten_to_limit(value.clone()), (value, None));
     }
 
     #[test]
-    fn what_is_large_is_cut_and_says_so() {
+    fn a_large_value_is_shortened_with_a_note() {
         let texts = json!({"a": "ü".repeat(30_000), "b": "short"});
         let (short, cut) = shorten_to_limit(texts);
         assert_eq!(short["b"], "short");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_too_large_to_be_cut() {
+    fn any_value_can_be_shortened_to_the_limit() {
         let mut deep = json!("x".repeat(1_000));
         for _ in 0..8 {
             deep = json!(vec![deep; 7]);

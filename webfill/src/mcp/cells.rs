@@ -40,18 +40,21 @@ pub fn read_results(project: &Project, given: &ResultsArguments) -> Result<Answe
         None => 0,
     };
     let entries: Box<dyn Iterator<Item = Entry>> = match given.what {
-        WhatArgument::Evidence => Box::new(lines(BufReader::new(file), start)),
-        WhatArgument::Doubts => Box::new(records(open_doubts(&path).map_err(unopened)?, start)),
+        WhatArgument::Evidence => Box::new(read_json_lines(BufReader::new(file), start)),
+        WhatArgument::Doubts => Box::new(read_csv_records(
+            open_doubts(&path).map_err(unopened)?,
+            start,
+        )),
     };
     let limit = given.limit.clamp(1, MOST_ROWS) as usize;
     let (rows, end) = read_part(entries, limit, |entry| is_wanted(entry, given))
         .map_err(|fault| unread(&fault))?;
     let next = end.map(|end| format!("{}.{changed}", start + end));
-    let whole = format!("{} has the whole", name_of(&path));
+    let whole = format!("{} has the whole", file_name(&path));
     Ok(Answer::new(json!({"rows": rows}), &whole).with_next(next))
 }
 
-fn name_of(path: &Path) -> String {
+fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
@@ -113,7 +116,7 @@ fn is_wanted(entry: &Value, given: &ResultsArguments) -> bool {
     is("column", &given.column) && (given.what == WhatArgument::Doubts || is("state", &given.state))
 }
 
-fn lines(mut file: impl BufRead, start: u64) -> impl Iterator<Item = Entry> {
+fn read_json_lines(mut file: impl BufRead, start: u64) -> impl Iterator<Item = Entry> {
     let mut skipped = 0;
     std::iter::from_fn(move || {
         let mut line = Vec::new();
@@ -129,7 +132,10 @@ fn lines(mut file: impl BufRead, start: u64) -> impl Iterator<Item = Entry> {
     })
 }
 
-fn records<R: io::Read>(mut table: csv::Reader<R>, start: u64) -> impl Iterator<Item = Entry> {
+fn read_csv_records<R: io::Read>(
+    mut table: csv::Reader<R>,
+    start: u64,
+) -> impl Iterator<Item = Entry> {
     let titles = table.headers().cloned().unwrap_or_default();
     let skipped = usize::try_from(start).unwrap_or(usize::MAX);
     table.into_records().skip(skipped).map(move |record| {
@@ -152,12 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn parts_follow_each_other_without_gaps() {
+    fn consecutive_parts_contain_all_entries() {
         let all = "{\"row\":0}\n{\"row\":1}\n{\"row\":2}\n{\"row\":3}\n{\"row\":4}\n";
         let mut rows = Vec::new();
         let mut start = 0;
         loop {
-            let (found, end) = read_part(lines(all.as_bytes(), start), 2, |_| true).unwrap();
+            let (found, end) =
+                read_part(read_json_lines(all.as_bytes(), start), 2, |_| true).unwrap();
             rows.extend(found);
             match end {
                 Some(end) => start += end,
@@ -179,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_another_version_is_refused() {
+    fn a_cursor_of_another_version_of_the_file_is_refused() {
         assert_eq!(parse_cursor("12.34", 34).unwrap(), 12);
         for bad in ["12.35", "12", "", "x.34", "-1.34"] {
             assert!(parse_cursor(bad, 34).is_err(), "{bad}");

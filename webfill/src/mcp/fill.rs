@@ -158,14 +158,14 @@ impl Tables {
         let FillState { progress, end } = fill
             .map(|fill| fill.state.borrow().clone())
             .unwrap_or_default();
-        let name = self.folder.name_of(table);
+        let name = self.folder.relative_name(table);
         let overview = Project::new(table).overview_file();
         let summary = run_blocking(move || read_summary(&overview)).await?;
         let state = match (&end, fill) {
             _ if is_elsewhere => ELSEWHERE,
             // A signal before the run has read its table ends it without an exit code.
             (Some(End { code: None, .. }), Some(fill)) if fill.was_asked_to_stop() => STOPPED,
-            (Some(end), fill) => match state_of(&name, end)? {
+            (Some(end), fill) => match describe_end(&name, end)? {
                 "complete" if fill.is_some_and(|fill| fill.is_dry) => "planned",
                 state => state,
             },
@@ -220,7 +220,7 @@ async fn wait_for_other_process(
 }
 
 /// The state of a run that ended by itself or was stopped.
-fn state_of(name: &str, end: &End) -> Result<&'static str, Fault> {
+fn describe_end(name: &str, end: &End) -> Result<&'static str, Fault> {
     let is = |status: ExitStatus| end.code == Some(i32::from(status.code()));
     if is(ExitStatus::Done) {
         return Ok("complete");
@@ -254,7 +254,7 @@ async fn wait_for_run(fill: &Fill, seconds: u64, caller: &mut Caller) {
         if now.end.is_some() {
             return;
         }
-        caller.report_progress(sentence(&now)).await;
+        caller.report_progress(describe_progress(&now)).await;
         let changed = caller.wait(deadline, state.changed()).await;
         if !matches!(changed, Some(Ok(()))) {
             return;
@@ -263,7 +263,7 @@ async fn wait_for_run(fill: &Fill, seconds: u64, caller: &mut Caller) {
 }
 
 /// Describes the state of a run, such as `fetch: 12 of 80 URLs done, 1 failed; 40 of 115 gaps filled`.
-fn sentence(state: &FillState) -> String {
+fn describe_progress(state: &FillState) -> String {
     let count = |kind: &str, key: &str| state.progress.get(kind)?[key].as_u64();
     let step = state
         .progress

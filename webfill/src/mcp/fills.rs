@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_sentence_counts() {
+    fn the_last_message_on_standard_error_is_found() {
         let said = |lines: &[&str]| {
             let lines: Vec<String> = lines.iter().map(|&line| line.into()).collect();
             last_message(&lines)
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_in_bounded_memory() {
+    fn long_lines_are_read_in_bounded_memory() {
         let long = "x".repeat(200_000);
         let text = format!("one\r\n{{\"kind\": \"fill\"}}\n{long}\nlast");
         let lines: Vec<String> = Lines(text.as_bytes()).collect();

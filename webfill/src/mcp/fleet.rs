@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cancelled_request_counts_until_its_connection_ends() {
+    fn a_cancelled_request_holds_its_permit_until_its_connection_ends() {
         let connection = ConnectionOptions {
             dispatcher: Some(String::from("tcp://127.0.0.1:9")),
             keys: None,

@@ -39,7 +39,7 @@ impl Folder {
         let table = self.file_path(name)?;
         let outputs = format!("{}.", Project::new(&table).name());
         let beside = table.parent().unwrap_or(&self.0);
-        for entry in entries(beside) {
+        for entry in list_folder(beside) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
             // Partial files have hidden names.
             if name.trim_start_matches('.').starts_with(&outputs) {
@@ -50,7 +50,7 @@ impl Folder {
     }
 
     /// The path of a file relative to the folder, as agents know it.
-    pub fn name_of(&self, path: &Path) -> String {
+    pub fn relative_name(&self, path: &Path) -> String {
         let name = path.strip_prefix(&self.0).unwrap_or(path);
         name.display().to_string()
     }
@@ -60,12 +60,12 @@ impl Folder {
             return Ok(());
         };
         if found.is_dir() {
-            return entries(path).try_for_each(|entry| self.refuse_escapes(&entry));
+            return list_folder(path).try_for_each(|entry| self.refuse_escapes(&entry));
         }
         if found.is_symlink() && !self.has_target(path) {
             return Err(Fault::usage(format!(
                 "{} is a link out of {}, or to a folder: remove it",
-                self.name_of(path),
+                self.relative_name(path),
                 self.0.display()
             )));
         }
@@ -89,7 +89,7 @@ impl Folder {
     }
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+fn list_folder(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.path()))
 }

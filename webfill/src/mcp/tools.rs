@@ -19,34 +19,34 @@ Sites are requested slowly (15 seconds apart by default), so a crawl or a table 
 
 pub fn fleet_tools() -> Vec<Tool> {
     vec![
-        tool::<FeedArguments>(
+        new_tool::<FeedArguments>(
             "feed",
             "Send crawl requests to the fleet. Each URL is fetched once in a crawl; accepted requests are durable. \
              `data` counts `accepted` ones and, by reason, those that will not be fetched (`skipped`).",
             change_annotations(),
         ),
-        tool::<InfoArguments>(
+        new_tool::<InfoArguments>(
             "info",
             "Show the state of a crawl (running, paused, finished, ..), its outcomes, and the reasons why it waits; \
              or list the crawls of an application that have something pending.",
             read_annotations(),
         ),
-        tool::<NoArguments>(
+        new_tool::<NoArguments>(
             "status",
             "Show the state of the fleet: supervisors, stored pages, unfinished crawls.",
             read_annotations(),
         ),
-        tool::<WhyArguments>(
+        new_tool::<WhyArguments>(
             "why",
             "Explain where a URL is in the crawls of the fleet, and why it waits.",
             read_annotations(),
         ),
-        tool::<CrawlArguments>(
+        new_tool::<CrawlArguments>(
             "pause",
             "Pause a crawl: no fetch starts after the answer, until `resume`.",
             change_annotations().idempotent(true),
         ),
-        tool::<CrawlArguments>(
+        new_tool::<CrawlArguments>(
             "resume",
             "Resume a paused crawl.",
             change_annotations().idempotent(true),
@@ -56,23 +56,23 @@ pub fn fleet_tools() -> Vec<Tool> {
 
 pub fn store_tools() -> Vec<Tool> {
     vec![
-        tool::<RecordsArguments>(
+        new_tool::<RecordsArguments>(
             "list_records",
             "List records with their fields (null if they are long: `read_record` has them) and missing fields.",
             read_annotations(),
         ),
-        tool::<RecordArguments>(
+        new_tool::<RecordArguments>(
             "read_record",
             "Read a record with the source of each value (`sources`: the page), other values that pages have \
              (`candidates`) and former ones (`history`).",
             read_annotations(),
         ),
-        tool::<PagesArguments>(
+        new_tool::<PagesArguments>(
             "list_pages",
             "List fetched pages with their outcomes, the latest first.",
             read_annotations(),
         ),
-        tool::<PageArguments>(
+        new_tool::<PageArguments>(
             "read_page",
             "Read a fetched page: the fields and links that were found on it, its headers and outcome.",
             read_annotations(),
@@ -82,7 +82,7 @@ pub fn store_tools() -> Vec<Tool> {
 
 pub fn table_tools() -> Vec<Tool> {
     vec![
-        tool::<FillArguments>(
+        new_tool::<FillArguments>(
             "fill",
             "Complete a table from the pages that its rows link to. It writes beside books.csv: books.filled.csv, \
              the evidence and the doubts; the table itself is not changed. Begin with `dry_run`, which shows the plan \
@@ -90,19 +90,19 @@ pub fn table_tools() -> Vec<Tool> {
              was fetched.",
             change_annotations().idempotent(true),
         ),
-        tool::<TableArguments>(
+        new_tool::<TableArguments>(
             "fill_state",
             "Show how far a table is: its state, progress, and summary (coverage and precision by column and site, \
              reasons of gaps, count of doubts). Also of a run that was started elsewhere.",
             read_annotations(),
         ),
-        tool::<TableArguments>(
+        new_tool::<TableArguments>(
             "fill_stop",
             "Stop completing a table: fetches under way finish, and what was fetched is kept. A second call stops at \
              once.",
             change_annotations().idempotent(true),
         ),
-        tool::<ResultsArguments>(
+        new_tool::<ResultsArguments>(
             "fill_results",
             "Read the evidence of a table (value, page, excerpt, confidence, state) or its doubts. A doubt is for a \
              person to answer, not for you.",
@@ -111,7 +111,7 @@ pub fn table_tools() -> Vec<Tool> {
     ]
 }
 
-fn tool<A: JsonSchema + 'static>(
+fn new_tool<A: JsonSchema + 'static>(
     name: &'static str,
     description: &'static str,
     annotations: ToolAnnotations,

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_a_second_at_most_ten_lines_are_printed() {
+    fn at_most_ten_lines_are_printed_per_second() {
         let started = Instant::now();
         let printed: Vec<Duration> = (0..2 * MOST_A_SECOND + 1)
             .map(|number| {

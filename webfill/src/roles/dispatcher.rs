@@ -58,7 +58,7 @@ pub fn run_dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     if !options.local {
         check_reach(&ports.tasks, keys.is_some())?;
     }
-    let protection = protection(&settings, options.local)?;
+    let protection = load_protection(&settings, options.local)?;
     let mappings = Arc::new(load_mappings(&settings.mappings)?);
     let state = StateFolder::open(&settings.state, "dispatcher")?;
     install_signal_handlers(options.local);
@@ -73,7 +73,7 @@ pub fn run_dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// The protection of requests over HTTP.
-fn protection(settings: &Settings, is_local: bool) -> Result<Protection, Fault> {
+fn load_protection(settings: &Settings, is_local: bool) -> Result<Protection, Fault> {
     match is_local {
         true => Ok(Protection::default()),
         false => {
@@ -113,7 +113,7 @@ fn dispatcher_setup(
         feeders,
         journal: journal_setup(&settings, state, options)?,
         ends_alone: !options.local,
-        restoring: restoring_of(&settings, options.restored, options.local),
+        restoring: restoring_setup(&settings, options.restored, options.local),
         endpoints,
         // `webfill crawl` uses Unix sockets in a folder, so HTTP and metrics have no address.
         http: http.filter(|_| !options.local),
@@ -238,7 +238,7 @@ pub fn to_distributed_mappings(mappings: &MappingSet) -> Mappings {
 
 /// How the dispatcher treats a restored state folder. Nobody starts the dispatcher of `webfill crawl` by hand, so it
 /// never has the flag `--restored`.
-fn restoring_of(settings: &Settings, is_declared: bool, is_local: bool) -> Restoring {
+fn restoring_setup(settings: &Settings, is_declared: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {
         lease_ms: settings.dispatcher.lease_ms(),

@@ -32,7 +32,7 @@ pub fn run_worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         browser: settings.browser,
         browser_use,
         fetch: settings.fetch,
-        release_memory: memory::release,
+        release_memory: memory::release_unused_memory,
     }))
 }
 

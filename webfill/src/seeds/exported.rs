@@ -10,7 +10,9 @@ use crate::export::columns::{BEHIND_FIELDS, FIELDS, PAGES, urls_of_record};
 const NO_URL: &str = "no URL: the record was given without one, and no page has filled it";
 
 /// Reads an exported object; `None` if the object is not from an export.
-pub(super) fn read(object: &Map<String, Value>) -> Option<Result<LineContent, String>> {
+pub(super) fn read_exported_object(
+    object: &Map<String, Value>,
+) -> Option<Result<LineContent, String>> {
     let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
     if has(&["_id", "fields", "sources", "missing"]) {
         return Some(read_record(object));
@@ -44,7 +46,7 @@ fn read_record(object: &Map<String, Value>) -> Result<LineContent, String> {
 }
 
 /// The meanings of the columns of an exported CSV file; `None` if it is not one.
-pub(super) fn columns(names: &[String]) -> Option<Vec<Column>> {
+pub(super) fn columns_of_export(names: &[String]) -> Option<Vec<Column>> {
     let begins_alike = names.len() >= PAGES.len()
         && PAGES
             .iter()

@@ -23,7 +23,7 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<LineC
     let Value::Object(object) = parsed else {
         return Err(fault(String::from("expected a JSON object")));
     };
-    if let Some(found) = exported::read(&object) {
+    if let Some(found) = exported::read_exported_object(&object) {
         return found.map_err(fault);
     }
     if ONLY_OF_RECORDS.iter().any(|key| object.contains_key(*key)) {
@@ -76,7 +76,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<LineContent, String> {
             let missing = fields.iter().filter(|(_, value)| value.is_null());
             missing.map(|(name, _)| name.clone()).collect()
         }
-        Some(want) => texts("want", want)?,
+        Some(want) => parse_texts("want", want)?,
     };
     let id = match object.remove("id") {
         None | Some(Value::Null) => None,
@@ -104,7 +104,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<LineContent, String> {
 fn take_urls(object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
     let mut urls = match object.remove("urls") {
         None => Vec::new(),
-        Some(urls) => texts("urls", urls)?,
+        Some(urls) => parse_texts("urls", urls)?,
     };
     match object.remove("url") {
         None => {}
@@ -118,7 +118,7 @@ fn take_urls(object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
 }
 
 /// Converts a list of texts. A single text counts as a list of one.
-pub(super) fn texts(key: &str, value: Value) -> Result<Vec<String>, String> {
+pub(super) fn parse_texts(key: &str, value: Value) -> Result<Vec<String>, String> {
     let texts = match value {
         Value::String(text) => return Ok(vec![text]),
         Value::Array(texts) => texts,

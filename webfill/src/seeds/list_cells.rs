@@ -97,7 +97,7 @@ impl ListSeparator {
             separator: self.clone(),
             fields: BTreeSet::from([String::new()]),
         };
-        (!texts.is_empty() && lists.value_of("", cell.clone()) == *list).then_some(cell)
+        (!texts.is_empty() && lists.parse_cell("", cell.clone()) == *list).then_some(cell)
     }
 }
 
@@ -114,11 +114,11 @@ impl ListCells {
     }
 
     /// The value of a cell that is not blank. In a cell for lists, JSON is recognised, too.
-    pub fn value_of(&self, field: &str, cell: String) -> Value {
+    pub fn parse_cell(&self, field: &str, cell: String) -> Value {
         if !self.has_field(field) {
             return Value::String(cell);
         }
-        match exported_cell::value_of(cell.clone()) {
+        match exported_cell::parse_exported_cell(cell.clone()) {
             Value::String(text) if text == cell => Value::from(self.separator.split(&cell)),
             value => value,
         }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_read_as_their_field_says() {
+    fn only_cells_of_list_fields_are_read_as_lists() {
         let table = [
             ("tags", "a;b", json!(["a", "b"])),
             ("tags", " a ; b c ;", json!(["a", "b c"])),
@@ -156,7 +156,7 @@ mod tests {
         ];
         for (field, cell, value) in table {
             assert_eq!(
-                list_cells(";").value_of(field, cell.to_owned()),
+                list_cells(";").parse_cell(field, cell.to_owned()),
                 value,
                 "{cell}"
             );
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_written_is_read_as_it_was() {
+    fn a_written_list_is_read_back_unchanged() {
         let pieces = [
             "a", "", " ", ";", "; ", "|", "\\", "\\;", "\"", "[", "]", "{", ",", "\n", "ü", "null",
         ];
@@ -184,7 +184,7 @@ mod tests {
                 {
                     if let Some(cell) = cells.separator.join(&list) {
                         joined += 1;
-                        assert_eq!(cells.value_of("tags", cell.clone()), list, "{cell:?}");
+                        assert_eq!(cells.parse_cell("tags", cell.clone()), list, "{cell:?}");
                     }
                 }
             }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_separator_is_a_sign() {
+    fn a_list_separator_consists_of_punctuation() {
         for fit in [";", "|", "; ", ", ", " / ", "·", "||"] {
             assert!(fit.parse::<ListSeparator>().is_ok(), "{fit:?}");
         }

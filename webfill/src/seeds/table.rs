@@ -66,11 +66,11 @@ impl Header {
         let LineText::Whole(text) = first.text else {
             return Err(String::from("cannot read the header"));
         };
-        let row =
-            Row::gather(text, lines).map_err(|fault| format!("its header: {}", fault.reason))?;
+        let row = Row::collect_lines(text, lines)
+            .map_err(|fault| format!("its header: {}", fault.reason))?;
         let names = row.cells().map_err(|reason| format!("header: {reason}"))?;
         let named = || names.iter().map(|name| Column::from_name(name)).collect();
-        let columns: Vec<Column> = exported::columns(&names).unwrap_or_else(named);
+        let columns: Vec<Column> = exported::columns_of_export(&names).unwrap_or_else(named);
         if !columns.iter().any(Column::holds_urls) {
             let names: Vec<String> = names
                 .iter()
@@ -114,7 +114,7 @@ impl Header {
         first: Vec<u8>,
         lines: &mut Lines,
     ) -> Result<LineContent, SeedFault> {
-        let row = Row::gather(first, lines)?;
+        let row = Row::collect_lines(first, lines)?;
         let found = row.cells().and_then(|cells| self.parse_row(cells));
         found.map_err(|reason| {
             let first_bytes = row.text.len() - row.rest_bytes();
@@ -147,14 +147,14 @@ impl Header {
                     .urls
                     .extend(cell.split_whitespace().map(str::to_owned)),
                 Column::Field(name) => {
-                    let value = self.value_of(name, cell, Value::String);
+                    let value = self.parse_cell(name, cell, Value::String);
                     if value.is_null() {
                         found.want.push(name.clone());
                     }
                     found.fields.insert(name.clone(), value);
                 }
                 Column::Value(name) if !is_blank(&cell) => {
-                    let value = self.value_of(name, cell, exported_cell::value_of);
+                    let value = self.parse_cell(name, cell, exported_cell::parse_exported_cell);
                     found.fields.insert(name.clone(), value);
                 }
                 Column::Missing => found.want = parse_missing(&cell)?,
@@ -170,10 +170,10 @@ impl Header {
 
 impl Header {
     /// The value of a cell. `otherwise` converts a cell that is not a list.
-    fn value_of(&self, field: &str, cell: String, otherwise: impl Fn(String) -> Value) -> Value {
+    fn parse_cell(&self, field: &str, cell: String, otherwise: impl Fn(String) -> Value) -> Value {
         match &self.lists {
             _ if is_blank(&cell) => Value::Null,
-            Some(lists) if lists.has_field(field) => lists.value_of(field, cell),
+            Some(lists) if lists.has_field(field) => lists.parse_cell(field, cell),
             _ => otherwise(cell),
         }
     }
@@ -222,7 +222,7 @@ struct Row {
 
 impl Row {
     /// Collects the lines of a row. Lines are added as long as a quote is open.
-    fn gather(first: Vec<u8>, lines: &mut Lines) -> Result<Row, SeedFault> {
+    fn collect_lines(first: Vec<u8>, lines: &mut Lines) -> Result<Row, SeedFault> {
         let mut quotes = Quotes::default();
         quotes.read_line(&first);
         let first_bytes = first.len();
@@ -231,7 +231,7 @@ impl Row {
             rest: Vec::new(),
             is_askew: false,
         };
-        while quotes.are_open() {
+        while quotes.is_quote_open() {
             let line = lines.next();
             let text = match &line {
                 Some(Line {
@@ -244,7 +244,7 @@ impl Row {
             row.text.extend_from_slice(text);
             quotes.read_line(text);
             let is_too_long = row.text.len() > MAX_LINE_BYTES || row.rest.len() >= MAX_ROW_LINES;
-            if is_too_long && quotes.are_open() {
+            if is_too_long && quotes.is_quote_open() {
                 return Err(row.put_back_lines(first_bytes, line, lines));
             }
             row.rest.extend(line);
@@ -302,12 +302,12 @@ enum QuoteState {
 }
 
 impl Quotes {
-    fn are_open(&self) -> bool {
+    fn is_quote_open(&self) -> bool {
         self.state == QuoteState::Quoted
     }
 
     fn read_line(&mut self, line: &[u8]) {
-        if !self.are_open() && !line.contains(&b'"') {
+        if !self.is_quote_open() && !line.contains(&b'"') {
             return;
         }
         for byte in line {

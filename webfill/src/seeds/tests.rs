@@ -61,7 +61,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_comment_may_follow_a_url_and_columns_are_not_taken_for_one() {
+fn a_comment_may_follow_a_url_but_text_after_a_tab_is_refused() {
     let content =
         b"https://a.example/ # mine\nhttps://b.example/#part\nhttps://c.example/\tCarl\nhttps://d.example/a b";
     let seeds = read_seeds("seeds.txt", content);
@@ -94,7 +94,7 @@ fn text_is_a_url_per_line_with_comments() {
 }
 
 #[test]
-fn a_record_comes_with_its_fields_and_wants_those_that_are_null() {
+fn the_null_fields_of_a_record_are_wanted() {
     let line = r#"{"id": "42", "urls": ["https://a.example/", "https://b.example/"], "fields": {"name": "Ada", "city": null, "born": null}}"#;
     let seed = read_single_seed("seeds", line);
     assert_eq!(seed.id.as_deref(), Some("42"));
@@ -115,7 +115,7 @@ fn a_record_may_list_wanted_fields() {
 }
 
 #[test]
-fn a_record_without_an_id_goes_by_its_first_url() {
+fn the_id_of_a_record_defaults_to_its_first_url() {
     let seed = read_single_seed(
         "seeds.jsonl",
         r#"{"urls": ["HTTPS://A.example"], "want": ["name"]}"#,
@@ -124,7 +124,7 @@ fn a_record_without_an_id_goes_by_its_first_url() {
 }
 
 #[test]
-fn a_seed_that_knows_and_wants_no_field_is_of_no_record() {
+fn a_seed_without_known_or_wanted_fields_has_no_record() {
     let plain = Seed::from_url(1, String::from("https://a.example/"));
     assert_eq!(
         read_single_seed("seeds", r#"{"url": "https://a.example/"}"#),
@@ -141,7 +141,7 @@ fn a_seed_that_knows_and_wants_no_field_is_of_no_record() {
 }
 
 #[test]
-fn a_crawl_request_is_kept_as_the_dispatcher_gets_it() {
+fn a_crawl_request_is_kept_in_the_form_that_the_dispatcher_receives() {
     let line = json!({
         "url": "https://a.example/", "appid": "app", "crawlid": "c9", "spiderid": "link",
         "maxdepth": 3, "priority": 70, "allowed_domains": ["a.example"], "allow_regex": ["/x/"],
@@ -168,7 +168,7 @@ fn read_refused_line(line: &Value) -> (String, String) {
 }
 
 #[test]
-fn invalid_values_are_named_with_the_expected_ones() {
+fn invalid_values_are_refused_with_the_expected_ones() {
     let request = |key: &str, value: Value| {
         let mut line = json!({"url": "https://a.example/", "appid": "a", "crawlid": "c"});
         line[key] = value;
@@ -215,7 +215,7 @@ fn invalid_values_are_named_with_the_expected_ones() {
 }
 
 #[test]
-fn a_crawl_request_without_its_ids_is_refused_by_the_missing_key() {
+fn a_crawl_request_without_its_ids_is_refused_with_the_missing_key() {
     let missing = "missing, it is required";
     for (line, path, reason) in [
         (json!({}), "$.url", missing),
@@ -240,7 +240,7 @@ fn a_crawl_request_without_its_ids_is_refused_by_the_missing_key() {
 }
 
 #[test]
-fn json_lines_that_are_broken_say_why() {
+fn broken_json_lines_are_reported_with_a_reason() {
     let faults = [
         (
             r#"{"url": "https://a.example/""#,
@@ -293,7 +293,7 @@ fn json_lines_that_are_broken_say_why() {
 }
 
 #[test]
-fn a_long_number_is_an_id_of_all_its_digits() {
+fn a_long_number_as_an_id_keeps_all_its_digits() {
     let line = r#"{"id": 12345678901234567890123, "url": "https://a.example/", "fields": {"n": 18446744073709551616, "name": null}}"#;
     let seed = read_single_seed("seeds.jsonl", line);
     assert_eq!(seed.id.as_deref(), Some("12345678901234567890123"));
@@ -323,7 +323,7 @@ fn the_format_is_found_without_an_extension() {
 }
 
 #[test]
-fn gzip_is_read_as_its_content() {
+fn a_gzipped_file_is_read_like_its_content() {
     let csv = gzip(b"url,name\nhttps://a.example/,\n");
     for name in ["seeds.csv.gz", "seeds.gz", "seeds"] {
         assert_eq!(urls(&read_seeds(name, &csv)), [(2, "https://a.example/")]);
@@ -403,7 +403,7 @@ fn a_line_that_is_too_long_is_skipped() {
 }
 
 #[test]
-fn faults_show_nothing_that_a_terminal_would_obey() {
+fn faults_contain_no_control_characters() {
     let seeds = read_seeds("seeds", b"bad\x1b[31m\x07\0line\n");
     let text = &seeds[0].as_ref().unwrap_err().text;
     assert!(
@@ -443,7 +443,7 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
 }
 
 #[test]
-fn a_cell_that_shows_nothing_is_an_empty_cell() {
+fn a_cell_of_invisible_characters_is_empty() {
     for blank in ["", " ", "\u{a0}", "\u{200b}", "\" \u{3000}\""] {
         let content = format!("id, url, name\n1, http://t.example/a,{blank}\n");
         let seed = read_single_seed("people.csv", &content);

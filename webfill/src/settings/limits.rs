@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     /// The message with which settings with this text are refused.
-    fn refusal(text: &str) -> String {
+    fn refusal_message(text: &str) -> String {
         let settings: Settings = toml::from_str(text).unwrap();
         check(&settings).unwrap_err().message
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_would_stop_a_crawl_are_refused_by_their_key() {
+    fn values_that_would_stop_a_crawl_are_refused_with_their_key() {
         for (section, key, value) in [
             ("politeness", "delay", "-1"),
             ("politeness", "max_delay", "nan"),
@@ -159,13 +159,13 @@ mod tests {
             ("log", "keep", "0"),
             ("log", "level", "\"loud\""),
         ] {
-            let refusal = refusal(&format!("[{section}]\n{key} = {value}"));
+            let refusal = refusal_message(&format!("[{section}]\n{key} = {value}"));
             assert!(refusal.contains(&format!("{section}.{key}")), "{refusal}");
         }
     }
 
     #[test]
-    fn a_contact_is_a_page() {
+    fn a_contact_must_be_a_url() {
         assert!(check_contact("https://example.org/crawl").is_ok());
         for wrong in [
             "me@example.org",

@@ -17,13 +17,13 @@ const MAX_SLIPS: usize = 3;
 const OF_FLAGS: [&str; 1] = ["RECORDS"];
 
 /// Every setting that has an environment variable. The limits of applications have none.
-pub(super) fn settings() -> impl Iterator<Item = (&'static str, Kind)> + Clone {
+pub(super) fn settings_with_variables() -> impl Iterator<Item = (&'static str, Kind)> + Clone {
     let settings = SETTINGS.iter().map(|setting| (setting.key, setting.kind));
     settings.filter(|(key, _)| !key.starts_with("applications."))
 }
 
 /// Overrides the file's settings with environment variables.
-pub(super) fn overlay(
+pub(super) fn apply_variables(
     table: &mut Table,
     variables: impl Iterator<Item = (String, String)>,
 ) -> Result<(), Fault> {
@@ -34,7 +34,7 @@ pub(super) fn overlay(
         if OF_FLAGS.contains(&name) {
             continue;
         }
-        let known = settings().find(|(key, _)| variable_of(key) == name);
+        let known = settings_with_variables().find(|(key, _)| variable_name(key) == name);
         let Some((key, kind)) = known else {
             return Err(unknown_variable_fault(&variable, name));
         };
@@ -52,7 +52,7 @@ pub(super) fn suggest_key(table: &Table, fault: &toml::de::Error) -> Option<Stri
     let unknown = unknown.split('`').next()?;
     for (name, value) in table {
         let within = format!("{name}.");
-        let is_section = settings().any(|(key, _)| key.starts_with(&within));
+        let is_section = settings_with_variables().any(|(key, _)| key.starts_with(&within));
         let keys: Vec<String> = match value {
             Value::Table(section) if is_section => {
                 section.keys().map(|key| format!("{within}{key}")).collect()
@@ -70,7 +70,7 @@ pub(super) fn suggest_key(table: &Table, fault: &toml::de::Error) -> Option<Stri
 
 /// Every key of the file: the settings by their paths, and the names of the sections.
 fn known_keys() -> BTreeSet<&'static str> {
-    let paths = settings().map(|(key, _)| key);
+    let paths = settings_with_variables().map(|(key, _)| key);
     let sections = paths.clone().filter_map(|path| path.split_once('.'));
     let sections = sections.map(|(section, _)| section);
     paths.chain(sections).chain(["applications"]).collect()
@@ -88,7 +88,9 @@ fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) ->
 
 /// The fault of an unknown variable, with a suggestion if a known one is similar.
 fn unknown_variable_fault(variable: &str, name: &str) -> Fault {
-    let known: Vec<String> = settings().map(|(key, _)| variable_of(key)).collect();
+    let known: Vec<String> = settings_with_variables()
+        .map(|(key, _)| variable_name(key))
+        .collect();
     let flags = OF_FLAGS.into_iter();
     let known = known.iter().map(String::as_str).chain(flags);
     let hint = nearest_unless_known(name, known)
@@ -97,7 +99,7 @@ fn unknown_variable_fault(variable: &str, name: &str) -> Fault {
     Fault::usage(format!("{variable}: unknown variable{hint}"))
 }
 
-pub(super) fn variable_of(path: &str) -> String {
+pub(super) fn variable_name(path: &str) -> String {
     path.replace('.', "_").to_uppercase()
 }
 

@@ -9,11 +9,11 @@ fn overlay_variables(variables: &[(&str, &str)]) -> Result<Table, Fault> {
     let owned = variables
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    overlay(&mut table, owned).map(|()| table)
+    apply_variables(&mut table, owned).map(|()| table)
 }
 
 #[test]
-fn every_setting_has_its_variable() {
+fn every_setting_has_an_environment_variable() {
     let written = toml::to_string(&Settings::default()).unwrap();
     let table: Table = written.parse().unwrap();
     for (name, value) in &table {
@@ -23,12 +23,12 @@ fn every_setting_has_its_variable() {
         };
         for path in paths {
             assert!(
-                settings().any(|(known, _)| known == path),
+                settings_with_variables().any(|(known, _)| known == path),
                 "{path} has no entry in webfill/src/settings/table.rs"
             );
         }
     }
-    for (path, kind) in settings() {
+    for (path, kind) in settings_with_variables() {
         let example = match (path, kind) {
             ("politeness.clock", _) => "shared",
             ("supervisor.lane", _) => "browser",
@@ -37,23 +37,23 @@ fn every_setting_has_its_variable() {
             _ => "7",
         };
         let table =
-            overlay_variables(&[(&format!("{PREFIX}{}", variable_of(path)), example)]).unwrap();
+            overlay_variables(&[(&format!("{PREFIX}{}", variable_name(path)), example)]).unwrap();
         let read: Result<Settings, _> = table.try_into();
         assert!(read.is_ok(), "{path}: {read:?}");
     }
 }
 
 #[test]
-fn variables_win_over_the_file() {
+fn environment_variables_override_the_settings_file() {
     let mut table: Table = "[politeness]\ndelay = 3.0".parse().unwrap();
     let variable = ("WEBFILL_POLITENESS_DELAY".to_owned(), "0.5".to_owned());
-    overlay(&mut table, std::iter::once(variable)).unwrap();
+    apply_variables(&mut table, std::iter::once(variable)).unwrap();
     let settings: Settings = table.try_into().unwrap();
     assert_eq!(settings.politeness.delay, 0.5);
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_refused_by_line_and_shows_no_secret() {
+fn an_invalid_file_is_refused_with_its_line_number_but_without_its_text() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("webfill.toml");
     for wrong in [
@@ -69,7 +69,7 @@ fn a_file_that_cannot_be_read_is_refused_by_line_and_shows_no_secret() {
 }
 
 #[test]
-fn an_unknown_variable_is_answered_with_the_setting_that_was_meant() {
+fn an_unknown_variable_is_refused_with_a_suggestion() {
     let message = |name: &str| overlay_variables(&[(name, "1")]).unwrap_err().message;
     assert_eq!(
         message("WEBFILL_POLITNESS_DELAY"),
@@ -86,7 +86,7 @@ fn an_unknown_variable_is_answered_with_the_setting_that_was_meant() {
 }
 
 #[test]
-fn an_unknown_key_of_the_file_is_answered_with_the_key_that_was_meant() {
+fn an_unknown_key_of_the_file_is_refused_with_a_suggestion() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("webfill.toml");
     let message = |text: &str| {

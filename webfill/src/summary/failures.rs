@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn temporary_failures_are_named_as_for_retry() {
+    fn temporary_failures_are_suggested_as_values_of_retry() {
         let mut failures = Failures::default();
         for (outcome, status, urls) in [
             (Outcome::DnsError, None, 3),

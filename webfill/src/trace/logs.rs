@@ -127,12 +127,16 @@ pub(super) fn read_logs(
                 None => line["url"] == url,
             };
             // The same file may have been collected twice, so equal lines of a process count once.
-            let mut is_new = || seen.insert((process_of(file), text.to_owned()));
+            let mut is_new = || seen.insert((process_name(file), text.to_owned()));
             if !belongs || !wanted.may_match(&line) || !is_new() {
                 return;
             }
             match steps.len() < MOST_LINES {
-                true => steps.push(Step::from_line(place_of(folder, file), &line, steps.len())),
+                true => steps.push(Step::from_line(
+                    process_path(folder, file),
+                    &line,
+                    steps.len(),
+                )),
                 false => is_cut = true,
             }
         });
@@ -182,17 +186,17 @@ fn collect_files(folder: &Path, deep: usize, files: &mut Vec<PathBuf>, found: &m
 }
 
 /// The name of the process that wrote a file: `worker-0` of `worker-0.2026-11-23.log`.
-fn process_of(file: &Path) -> String {
+fn process_name(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
 /// The folder of a file and the process that wrote it: `vm-1/worker-0`.
-fn place_of(folder: &Path, file: &Path) -> String {
+fn process_path(folder: &Path, file: &Path) -> String {
     let below = file
         .parent()
         .and_then(|path| path.strip_prefix(folder).ok());
-    let place = below.unwrap_or(Path::new("")).join(process_of(file));
+    let place = below.unwrap_or(Path::new("")).join(process_name(file));
     place.display().to_string()
 }
 

@@ -115,8 +115,8 @@ impl WatchRunner {
         let lock = StateFolder::open(prepared.state_folder(), "watch")?;
         signals::install_handlers();
         let mut arguments = vec![
-            format!("--summary={}", name_of(&options.summary)),
-            format!("--progress={}", name_of(&options.progress)),
+            format!("--summary={}", flag_value(&options.summary)),
+            format!("--progress={}", flag_value(&options.progress)),
         ];
         arguments.extend(config);
         let runs = RunFile::new(lock.path(), &watch.name);
@@ -180,7 +180,7 @@ impl WatchRunner {
         let ended = |run: &WatchRun| run.ended_ms.map(|ended_ms| (run.number, ended_ms));
         let before = self.last.as_ref().and_then(ended);
         let mut run = self.start_run(due_ms)?;
-        let status = wait(&mut run);
+        let status = wait_for_end(&mut run);
         self.last = self.runs.last_run()?;
         self.left.note_run_end();
         let last = self.last.as_ref();
@@ -259,17 +259,17 @@ impl RemainingNotifications {
 }
 
 /// The value in the form in which it is written on the command line.
-fn name_of(value: &impl ValueEnum) -> String {
+fn flag_value(value: &impl ValueEnum) -> String {
     let name = value.to_possible_value();
     name.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Waits for the end of a run. Signals to this process are passed on to the run.
-fn wait(run: &mut Child) -> ExitStatus {
+fn wait_for_end(run: &mut Child) -> ExitStatus {
     let mut passed_on = SignalRequest::Nothing;
     loop {
         match run.try_wait() {
-            Ok(Some(status)) => return status_of(status, passed_on),
+            Ok(Some(status)) => return exit_status_of(status, passed_on),
             Err(_) => return ExitStatus::Error,
             Ok(None) => {}
         }
@@ -285,7 +285,7 @@ fn wait(run: &mut Child) -> ExitStatus {
     }
 }
 
-fn status_of(status: std::process::ExitStatus, passed_on: SignalRequest) -> ExitStatus {
+fn exit_status_of(status: std::process::ExitStatus, passed_on: SignalRequest) -> ExitStatus {
     // A run that receives a signal before it handles signals is killed by it. Such a run had not begun, so it counts as
     // interrupted.
     if passed_on > SignalRequest::Nothing && status.signal() == Some(libc::SIGTERM) {
@@ -301,8 +301,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_dies_of_the_signal_that_was_passed_on_was_interrupted() {
-        let of = |raw, passed_on| status_of(std::process::ExitStatus::from_raw(raw), passed_on);
+    fn a_run_killed_by_a_forwarded_signal_counts_as_interrupted() {
+        let of =
+            |raw, passed_on| exit_status_of(std::process::ExitStatus::from_raw(raw), passed_on);
         assert_eq!(
             of(libc::SIGTERM, SignalRequest::Drain),
             ExitStatus::Interrupted

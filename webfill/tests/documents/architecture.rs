@@ -47,7 +47,7 @@ const MOST_BYTES: usize = 25_000;
 const MOST_TERMS: usize = 40;
 
 #[test]
-fn it_is_short_and_has_few_terms() {
+fn the_architecture_document_is_short_and_has_few_terms() {
     let architecture = Document::read("ARCHITECTURE.md");
     let bytes = architecture.text.len();
     assert!(bytes <= MOST_BYTES, "{bytes} bytes, {MOST_BYTES} allowed");

@@ -27,7 +27,7 @@ fn commented_out(line: &str) -> Option<&str> {
 }
 
 #[test]
-fn as_it_is_it_changes_nothing() {
+fn the_example_file_as_shipped_changes_no_setting() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = Path::new(ROOT).join(EXAMPLE);
     let flags = ["--config", path.to_str().expect("UTF-8")];
@@ -35,7 +35,7 @@ fn as_it_is_it_changes_nothing() {
 }
 
 #[test]
-fn with_every_key_in_force_the_program_accepts_it() {
+fn the_example_file_with_every_key_set_is_accepted() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |name: &str, text: &str| {
         std::fs::write(folder.path().join(name), text).expect("it is writable");

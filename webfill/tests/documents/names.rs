@@ -187,7 +187,7 @@ fn is_camel_case(name: &str) -> bool {
 }
 
 #[test]
-fn what_documents_name_exists() {
+fn every_name_in_a_document_exists() {
     let repository = Repository::read();
     let documents = repository.documents();
     assert!(documents.len() > 15, "documents are missing");
@@ -218,7 +218,7 @@ fn every_exception_is_needed() {
 }
 
 #[test]
-fn what_does_not_exist_is_found_with_its_line() {
+fn wrong_names_are_found_with_their_line() {
     let repository = Repository::read();
     let documents = repository.documents();
     let check = |text: &str| {

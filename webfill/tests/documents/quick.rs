@@ -33,7 +33,7 @@ const CHANGES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn changes_run_the_tests_nearest_to_them() {
+fn a_changed_file_selects_the_tests_of_its_package() {
     let copy = RepositoryCopy::new();
     for (file, expected) in CHANGES {
         assert_eq!(copy.chosen_filter(file), *expected, "{file}");

@@ -7,7 +7,7 @@ use crate::program::{run_webfill, text};
 const MOST_BYTES: usize = 12_288;
 
 #[test]
-fn it_is_short_enough_to_be_read() {
+fn the_readme_is_short_enough_to_be_read() {
     let bytes = Document::read("README.md").text.len();
     assert!(
         bytes <= MOST_BYTES,
@@ -16,7 +16,7 @@ fn it_is_short_enough_to_be_read() {
 }
 
 #[test]
-fn the_demo_prints_what_is_shown() {
+fn the_demo_prints_the_output_shown_in_the_readme() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let ran = run_webfill(folder.path(), &["demo", "--folder", "demo"]);
     assert!(ran.status.success(), "{}", text(&ran.stderr));

@@ -6,7 +6,7 @@ use crate::markdown::Document;
 use crate::program::run_webfill;
 
 #[test]
-fn what_is_made_from_the_program_is_up_to_date() {
+fn generated_pages_are_up_to_date() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let written = run_webfill(folder.path(), &["manual", "."]);
     assert!(written.status.success(), "{written:?}");
@@ -51,7 +51,7 @@ fn what_is_made_from_the_program_is_up_to_date() {
 }
 
 #[test]
-fn exit_codes_are_those_of_the_code() {
+fn documented_exit_codes_equal_those_of_the_program() {
     assert_eq!(
         Document::read("docs/reference/data.md").first_cells("### Exit codes"),
         ExitStatus::ALL.map(|status| status.code().to_string())

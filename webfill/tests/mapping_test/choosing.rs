@@ -67,7 +67,7 @@ fn an_unknown_name_is_refused_with_the_known_ones_nearest_first() {
 }
 
 #[test]
-fn only_the_fields_asked_for_are_in_result_and_trace() {
+fn only_the_requested_fields_are_in_result_and_trace() {
     let work = Work::new();
     work.write("ada.html", ADA);
     let one = work.test("mappings/people.json ada.html --field name");

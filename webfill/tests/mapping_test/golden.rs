@@ -59,7 +59,7 @@ fn a_page_is_kept_with_its_values_and_all_cases_are_run() {
 }
 
 #[test]
-fn differences_are_reported_and_end_in_1() {
+fn differences_are_reported_with_exit_code_1() {
     let work = work_with_mapping();
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     save(&work, "saved/bob.html", "--url https://people.example/bob");
@@ -89,7 +89,7 @@ fn differences_are_reported_and_end_in_1() {
 }
 
 #[test]
-fn what_a_case_leaves_out_is_not_compared_and_broken_cases_are_reported() {
+fn members_that_a_case_omits_are_not_compared_and_broken_cases_are_reported() {
     let work = work_with_mapping();
     let case = |content: Value| work.write("mappings/golden/people/ada.json", &content.to_string());
     work.write("mappings/golden/people/ada.html", "<h1>Ada</h1>");
@@ -145,7 +145,7 @@ fn pages_of_other_charsets_and_of_json_are_read_as_they_were() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_in_words() {
+fn pages_that_cannot_be_saved_are_refused_with_a_reason() {
     let work = work_with_mapping();
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     for (page, more, reported) in [

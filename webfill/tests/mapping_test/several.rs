@@ -37,7 +37,7 @@ born        0      3    0.0 %  pages/ada.html, pages/bob.html, pages/nobody.html
 }
 
 #[test]
-fn programs_get_a_line_for_each_page_and_one_for_all() {
+fn json_has_a_line_for_each_page_and_one_for_all_pages() {
     let work = work_with_pages();
     let ran = work.test("mappings/people.json pages/ada.html pages/bob.html --field name");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -56,7 +56,7 @@ fn programs_get_a_line_for_each_page_and_one_for_all() {
 }
 
 #[test]
-fn a_page_that_cannot_be_read_does_not_stop_the_others_but_counts() {
+fn an_unreadable_page_counts_as_failed_and_does_not_stop_the_others() {
     let work = work_with_pages();
     let ran = work.test("mappings/people.json pages/bob.html missing.html");
     assert_eq!(ran.code, 1);
@@ -67,7 +67,7 @@ fn a_page_that_cannot_be_read_does_not_stop_the_others_but_counts() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn ambiguous_arguments_are_refused() {
     let work = work_with_pages();
     work.write("nothing/.keep", "");
     for (arguments, message) in [

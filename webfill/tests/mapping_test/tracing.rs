@@ -3,7 +3,7 @@
 use crate::work::{ADA, Work};
 
 #[test]
-fn a_trace_for_people_shows_what_each_step_reads_finds_and_gives() {
+fn a_text_trace_shows_the_input_and_output_of_each_step() {
     let work = Work::new();
     work.write("ada.html", ADA);
     let traced = work.test("mappings/people.json ada.html --trace --format text");
@@ -27,7 +27,7 @@ field born: empty
 }
 
 #[test]
-fn what_a_page_puts_into_a_trace_cannot_command_a_terminal() {
+fn control_characters_from_a_page_are_replaced_in_a_trace() {
     let work = Work::new();
     work.write("bad.html", "<x\u{1b}[2J><h1>\u{1b}[2J\u{9b}2J</h1>");
     for flags in ["", " --trace"] {

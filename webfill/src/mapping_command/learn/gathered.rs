@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_which_nothing_is_known_do_not_displace_others() {
+    fn pages_without_known_values_do_not_displace_pages_with_known_values() {
         let is_known = |url: &str| url.ends_with('7');
         let mut gathering = PageGatherer::new(&is_known);
         for number in 0..10_000 {

@@ -21,7 +21,7 @@ impl ListedRecords {
     /// values.
     pub fn new(pages: &[GatheredPage], records: &KnownRecords, by_values: bool) -> ListedRecords {
         let known: Vec<KnownRow> = match by_values {
-            true => records.records.iter().map(row).collect(),
+            true => records.records.iter().map(known_row).collect(),
             false => Vec::new(),
         };
         let rows = pages.iter().map(|page| {
@@ -29,7 +29,7 @@ impl ListedRecords {
             let linked: BTreeMap<&str, &KnownRecord> =
                 linked.map(|record| (record.id.as_str(), record)).collect();
             if linked.len() >= SEVERAL {
-                return linked.into_values().map(row).collect();
+                return linked.into_values().map(known_row).collect();
             }
             let found = find_records_on_page(&page_to_learn(page), &known);
             match found.len() >= SEVERAL {
@@ -85,7 +85,7 @@ impl ListedRecords {
     }
 }
 
-fn row(record: &KnownRecord) -> KnownRow {
+fn known_row(record: &KnownRecord) -> KnownRow {
     KnownRow {
         record: Some(record.id.clone()),
         known: record.known.clone(),

@@ -233,8 +233,8 @@ pub fn known_values(fields: &Map<String, Value>) -> BTreeMap<String, Vec<String>
     let mut known = BTreeMap::new();
     for (name, value) in fields {
         let values = match value {
-            Value::Array(items) => items.iter().filter_map(text_of).collect(),
-            value => text_of(value).into_iter().collect::<Vec<String>>(),
+            Value::Array(items) => items.iter().filter_map(value_as_text).collect(),
+            value => value_as_text(value).into_iter().collect::<Vec<String>>(),
         };
         if !values.is_empty() {
             known.insert(name.clone(), values);
@@ -243,7 +243,7 @@ pub fn known_values(fields: &Map<String, Value>) -> BTreeMap<String, Vec<String>
     known
 }
 
-fn text_of(value: &Value) -> Option<String> {
+fn value_as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !webfill_values::is_blank(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

@@ -110,7 +110,7 @@ impl LearnReport<'_> {
 pub fn mapping_text(learned: &LearnedMapping) -> String {
     let name = learned.mapping["name"].as_str().unwrap_or_default();
     let count = learned.pages.len();
-    let rows: Vec<Vec<String>> = learned.fields.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = learned.fields.iter().map(field_row).collect();
     let mut lines = vec![
         without_control_characters(&format!("mapping {name}, learned from {count} pages")),
         table(&HEADS, &rows),
@@ -163,7 +163,7 @@ pub fn mapping_text(learned: &LearnedMapping) -> String {
     lines.join("\n")
 }
 
-fn row(field: &FieldReport) -> Vec<String> {
+fn field_row(field: &FieldReport) -> Vec<String> {
     let nothing = || String::from("-");
     vec![
         without_control_characters(&field.field),

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_for_all_values_up_to_the_next() {
+    fn a_url_applies_to_all_values_up_to_the_next_url() {
         let read = parse(&[
             "https://a.example/1",
             "name=Ada",
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_statements_are_refused_in_words() {
+    fn incomplete_statements_are_refused_with_a_reason() {
         for (words, reported) in [
             (&["name=Ada"][..], "expected the page's URL"),
             (&["https://a.example/", "Ada"], "expected FIELD=VALUE"),

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_known_of_each_site_are_fetched_first() {
+    fn records_with_the_most_known_values_are_fetched_first_for_each_site() {
         let records = [
             record("1", &["https://a.example/1"], &["name"]),
             record(

@@ -143,7 +143,7 @@ impl Evidence {
         if let Some(first) = alert.after.iter().map(|page| &page.at).min() {
             self.note_change(first);
         }
-        self.note_before(alert);
+        self.note_values_before_change(alert);
         let samples = store.samples(mapping).await.map_err(Fault::error)?;
         let of_alert = samples
             .into_iter()
@@ -175,7 +175,7 @@ impl Evidence {
         Ok(())
     }
 
-    fn note_before(&mut self, alert: &Alert) {
+    fn note_values_before_change(&mut self, alert: &Alert) {
         for page in &alert.before {
             let mut values = known_values(&page.fields);
             let is_whole =
@@ -360,14 +360,22 @@ impl Evidence {
     }
 
     /// Whether every other value is certainly wrong, because the known value is the user's or is on the page.
-    pub fn is_sure(&self, page: &GatheredPage, field: &str, known: &[String]) -> bool {
+    pub fn are_other_values_wrong(
+        &self,
+        page: &GatheredPage,
+        field: &str,
+        known: &[String],
+    ) -> bool {
         let mut names = page.urls();
         names.any(|name| self.of_user.contains(&(name.to_owned(), field.to_owned())))
             || known.iter().all(|value| page.text.contains(value.as_str()))
     }
 
     /// For each current page, the known values of the field; `None` if they are unknown.
-    pub fn labels(&self, field: &str) -> impl Iterator<Item = Option<Vec<String>>> {
+    pub fn known_values_of_current_pages(
+        &self,
+        field: &str,
+    ) -> impl Iterator<Item = Option<Vec<String>>> {
         let pages = self.now.iter();
         pages.map(move |page| self.known_values_of(page).remove(field))
     }
@@ -420,7 +428,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_after_the_change_are_not_known() {
+    fn values_from_after_the_change_are_not_used() {
         let (before, after) = ("2026-01-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z");
         let record = json!({
             "fields": {"given": "a", "old": "b", "new": "c", "replaced": "d"},

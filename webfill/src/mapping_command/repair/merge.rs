@@ -33,7 +33,7 @@ pub fn set_chains(mapping: &mut Value, field: &str, chains: Vec<Value>) {
 }
 
 /// Finds a mapping in the content of a file, which is one mapping or a list.
-pub fn mapping_of<'f>(file: &'f mut Value, name: &str) -> Option<&'f mut Value> {
+pub fn find_mapping<'f>(file: &'f mut Value, name: &str) -> Option<&'f mut Value> {
     match file {
         Value::Array(mappings) => mappings.iter_mut().find(|mapping| mapping["name"] == name),
         mapping => (mapping["name"] == name).then_some(mapping),

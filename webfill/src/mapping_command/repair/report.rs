@@ -12,7 +12,7 @@ use super::relearning::NewChains;
 use crate::cli::{MappingRepairOptions, ReportFormat};
 use crate::demand::table::without_control_characters;
 use crate::mapping_command::difference::lines_that_differ;
-use crate::mapping_command::golden::{NewCase, name_of};
+use crate::mapping_command::golden::{NewCase, case_name_from_url};
 use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::learn::output;
 use crate::mapping_command::save::golden_folder;
@@ -80,7 +80,10 @@ impl Repair {
     fn values(&self, broken: &BrokenMapping, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
         let mut rows = Vec::new();
         for NewChains { field, .. } in &self.accepted {
-            let pages = evidence.now.iter().zip(evidence.labels(field));
+            let pages = evidence
+                .now
+                .iter()
+                .zip(evidence.known_values_of_current_pages(field));
             let pages = pages.filter_map(|(page, known)| Some((page, known?)));
             for (page, known) in pages.take(MOST_CASES) {
                 let read = |reader: &Reader| reader.read_values(page)?.remove(field);
@@ -194,7 +197,7 @@ fn keep_cases(
         };
         let case = NewCase {
             folder,
-            name: Some(&format!("{}-{when}", name_of(&page.url))),
+            name: Some(&format!("{}-{when}", case_name_from_url(&page.url))),
             is_numbered: true,
             url: &page.url,
             // The stored text is UTF-8, whatever the page declares.

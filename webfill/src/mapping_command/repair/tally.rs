@@ -43,7 +43,7 @@ impl Tally {
         }
     }
 
-    fn balance(self) -> i64 {
+    fn score(self) -> i64 {
         let count = |pages: usize| i64::try_from(pages).unwrap_or(i64::MAX);
         count(self.right) - count(self.wrong)
     }
@@ -59,12 +59,16 @@ impl Trials {
     /// The order with the best score. If it does not read more current pages correctly than the former chains, the
     /// error says why the field is not repaired.
     pub fn best_order(&self, field: &str, evidence: &Evidence) -> Result<Order, String> {
-        let now = self.tallies(evidence.labels(field), field, |readings| &readings.now);
+        let now = self.tallies(
+            evidence.known_values_of_current_pages(field),
+            field,
+            |readings| &readings.now,
+        );
         // For pages from before the change, the readings of the former mapping are taken as right.
         let were = self.former.before.iter();
         let were = were.map(|read| read.as_ref().and_then(|read| read.get(field)).cloned());
         let before = self.tallies(were, field, |readings| &readings.before);
-        let balance = |order: usize| now.orders[order].balance() + before.orders[order].balance();
+        let balance = |order: usize| now.orders[order].score() + before.orders[order].score();
         let preferred = match now.former.wrong {
             0 => [0, 1, WITHOUT_FORMER],
             // Former chains read wrong values, and would do so wherever the new chains read nothing. So prefer the
@@ -79,8 +83,8 @@ impl Trials {
         }
         let (new, former) = (now.orders[best], now.former);
         let is_better = new.right > former.right
-            && new.balance() > former.balance()
-            && balance(best) > former.balance() + before.former.balance();
+            && new.score() > former.score()
+            && balance(best) > former.score() + before.former.score();
         match is_better {
             true => Ok(ORDERS[best]),
             false => Err(format!(
@@ -172,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn a_former_chain_that_reads_wrong_values_does_not_stay() {
+    fn a_former_chain_that_reads_wrong_values_is_dropped() {
         assert_eq!(chosen_order("----", ["abcd", "abcd", "abcd"]), Ok(0));
         assert_eq!(chosen_order("x---", ["abcd", "xbcd", "abcd"]), Ok(2));
     }
 
     #[test]
-    fn a_chain_that_reads_no_more_rightly_is_refused() {
+    fn new_chains_that_read_no_more_pages_correctly_are_refused() {
         assert_eq!(chosen_order("ab--", ["abcd", "abcd", "ab--"]), Ok(0));
         let why = chosen_order("ab--", ["abxx", "abxx", "abxx"]).unwrap_err();
         assert!(
@@ -191,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_a_mapping_did_not_read_to_its_end_is_not_judged() {
+    fn pages_that_were_not_read_completely_do_not_count() {
         assert_eq!(chosen_order("x--?", ["?bcd", "?bcd", "?bcd"]), Ok(0));
         chosen_order("x---", ["????", "????", "????"]).unwrap_err();
     }

@@ -41,7 +41,10 @@ pub fn find_adjacent_lists(
         };
         for name in names {
             let field = trace.fields.iter().find(|field| field.name == *name);
-            lists.entry(name).or_default().extend(field.map(list));
+            lists
+                .entry(name)
+                .or_default()
+                .extend(field.map(list_from_trace));
         }
     }
     let rows = fields_in_same_entries(names, &lists);
@@ -54,7 +57,7 @@ pub fn find_adjacent_lists(
     AdjacentLists { rows, alike }
 }
 
-fn list(field: &FieldTrace) -> List {
+fn list_from_trace(field: &FieldTrace) -> List {
     let mut steps = field.alternatives.last().into_iter().flatten();
     let nodes = steps.rfind(|step| !step.reading.nodes.is_empty());
     let nodes = nodes.into_iter().flat_map(|step| &step.reading.nodes);
@@ -92,7 +95,7 @@ fn fields_in_same_entries(
 
 /// The XPath of the elements in which both lists have nodes; `None` if there are fewer than two such elements.
 fn common_entries(one: &[String], other: &[String]) -> Option<String> {
-    let (one, other) = (entries(one)?, entries(other)?);
+    let (one, other) = (entry_paths(one)?, entry_paths(other)?);
     let common = one.intersection(&other).count();
     let path = one.intersection(&other).next()?;
     let end = path.rfind('[')?;
@@ -102,7 +105,7 @@ fn common_entries(one: &[String], other: &[String]) -> Option<String> {
 
 /// The elements that contain one node each: where the paths of the nodes begin to differ. `None` if two nodes are in
 /// the same element.
-fn entries(paths: &[String]) -> Option<BTreeSet<String>> {
+fn entry_paths(paths: &[String]) -> Option<BTreeSet<String>> {
     let parts: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
     let first = parts.first().filter(|_| parts.len() > 1)?;
     let same = (0..first.len()).take_while(|at| {
@@ -122,7 +125,7 @@ fn fields_of_equal_length(names: &[&str], lists: &BTreeMap<&str, Vec<List>>) -> 
     for name in names {
         let group = groups
             .iter_mut()
-            .find(|group| are_alike(&lists[group[0]], &lists[name]));
+            .find(|group| have_similar_lengths(&lists[group[0]], &lists[name]));
         match group {
             Some(group) => group.push(name),
             None => groups.push(vec![name]),
@@ -133,7 +136,7 @@ fn fields_of_equal_length(names: &[&str], lists: &BTreeMap<&str, Vec<List>>) -> 
     groups.into_iter().map(owned).collect()
 }
 
-fn are_alike(one: &[List], other: &[List]) -> bool {
+fn have_similar_lengths(one: &[List], other: &[List]) -> bool {
     let lengths = || {
         one.iter()
             .zip(other)
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_the_same_entries_are_recognised_and_those_of_two_lists_are_not() {
+    fn lists_in_the_same_elements_are_recognised_unlike_two_separate_lists() {
         let table: [(&[&str], &[&str], Option<&str>); 6] = [
             (
                 &["/html/body/div[1]/h3", "/html/body/div[2]/h3"],
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_alike_if_their_lengths_are_on_many_pages() {
+    fn lists_belong_together_if_their_lengths_agree_on_many_pages() {
         let lists = |lengths: &[usize]| -> Vec<List> {
             let list = |length: &usize| List {
                 length: *length,
@@ -208,7 +211,7 @@ mod tests {
         ];
         for (one, other, wanted) in table {
             assert_eq!(
-                are_alike(&lists(one), &lists(other)),
+                have_similar_lengths(&lists(one), &lists(other)),
                 wanted,
                 "{one:?} {other:?}"
             );

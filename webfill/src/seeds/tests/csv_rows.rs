@@ -14,7 +14,7 @@ fn csv_columns_are_id_urls_and_fields() {
 }
 
 #[test]
-fn blank_cells_are_empty_and_blanks_around_ids_and_urls_are_none_of_them() {
+fn blank_cells_are_empty_and_blanks_around_ids_and_urls_are_removed() {
     let content = "id, url, name, city\n 1, http://a.example/a, , \u{a0}\u{200b}\n2,http://b.example/,\" \", Bonn\n";
     for (seed, (id, url, want)) in read_seeds("people.csv", content.as_bytes())
         .into_iter()
@@ -56,7 +56,7 @@ fn a_blank_within_one_url_belongs_to_it() {
 }
 
 #[test]
-fn texts_that_look_like_nothing_are_texts_and_exported_lists_are_lists() {
+fn only_an_exported_table_has_cells_that_are_json() {
     let typed = read_single_seed("s.csv", "id,url,a,b,c\n1,http://a.example/,null,[],NaN\n");
     let fields = json!({"a": "null", "b": "[]", "c": "NaN"});
     assert_eq!(
@@ -70,7 +70,7 @@ fn texts_that_look_like_nothing_are_texts_and_exported_lists_are_lists() {
 }
 
 #[test]
-fn csv_cells_are_those_that_the_csv_crate_reads() {
+fn csv_cells_equal_those_that_the_csv_crate_reads() {
     let rows = [
         "a,b",
         "a,,",
@@ -96,7 +96,7 @@ fn csv_cells_are_those_that_the_csv_crate_reads() {
 }
 
 #[test]
-fn a_broken_csv_row_costs_no_other_row() {
+fn a_broken_csv_row_does_not_affect_other_rows() {
     let content = "id,url,name\n1,https://a.example/\n2,https://b.example/,\n3,,x\n4,\"https://c.example/,\n5,https://d.example/,x\n6,\"https://e.example/\",\"a\"\"b\"\n7,https://f.example/,x,y\n";
     let seeds = read_seeds("s.csv", content.as_bytes());
     assert_eq!(fault_lines(&seeds), [2, 4, 5, 8]);
@@ -118,7 +118,7 @@ fn a_broken_csv_row_costs_no_other_row() {
 }
 
 #[test]
-fn a_quote_that_is_never_closed_costs_one_row() {
+fn a_quote_that_is_never_closed_breaks_only_one_row() {
     let rows: String = (0..5_000)
         .map(|n| format!("https://a.example/{n},x\n"))
         .collect();
@@ -130,7 +130,7 @@ fn a_quote_that_is_never_closed_costs_one_row() {
 }
 
 #[test]
-fn a_quote_that_is_not_closed_swallows_no_quoted_row() {
+fn an_unclosed_quote_does_not_swallow_quoted_rows_after_it() {
     let content =
         "url,name\nhttps://a.example/,\"open\nhttps://b.example/,\"x\"\nhttps://c.example/,\n";
     let seeds = read_seeds("s.csv", content.as_bytes());
