@@ -91,7 +91,7 @@ impl Batch {
         }
     }
 
-    /// Adds a request; see [`Seed::place`].
+    /// Adds a request. `place` is its [`Seed::place`].
     pub fn add(&mut self, request: CrawlRequest, place: u64) {
         let attrs = self.intern_attrs(request.attrs);
         let seed = Seed {

@@ -30,7 +30,8 @@ impl Difference<'_> {
     }
 }
 
-/// If more blocks differ, the page counts as changed without checking its masks, because that would take too long.
+/// If more blocks differ, the page counts as changed. Whether the blocks change without meaning is not checked, because
+/// that would take too long.
 const MOST_DIFFERING: usize = 500;
 
 /// Compares two sides. Parts of the page or of its site that are known to change without meaning are ignored.

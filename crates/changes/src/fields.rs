@@ -78,7 +78,7 @@ pub(crate) fn differing_fields(
     };
     let mut of_old: Map<String, Value> = without(old, new);
     let mut of_new: Map<String, Value> = without(new, old);
-    // Only the fields that changed are reported of a row.
+    // Of a row, only the changed fields are reported.
     for (name, old) in of_old.iter_mut().filter(|(name, _)| name.ends_with(']')) {
         if let Value::Object(old) = old
             && let Some(Value::Object(new)) = of_new.get_mut(name)

@@ -43,7 +43,8 @@ const FORGOTTEN_AFTER: u32 = 12;
 /// The most blocks that are counted of one page.
 const MOST_OF_PAGE: usize = 100;
 
-/// A place is not compared any more after this many nights on which its blocks moved on all pages.
+/// A place is not compared any more after this many nights on which its blocks moved (appeared or disappeared) on all
+/// pages.
 const MOVING_NIGHTS: u32 = 2;
 
 /// The times of a text are not compared any more after they have moved with the clock this many times.

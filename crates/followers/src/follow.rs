@@ -21,7 +21,7 @@ const LAST_READ: Duration = Duration::from_secs(10);
 
 /// The work of a follower, as the loop calls it.
 pub(crate) trait Follow: Send + 'static {
-    /// Reads the saves so far.
+    /// Reads everything that was saved in the store up to now.
     async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError>;
 
     /// Called when the store failed, so memory and store may differ. `is_first` is false if the previous attempt failed
@@ -122,7 +122,7 @@ impl FollowerThread {
     }
 }
 
-/// Some saves, each with the cursor after it.
+/// Some saves (documents written to the store), each with the position after it.
 #[derive(Default)]
 pub(crate) struct Chunk {
     pub(crate) saves: Vec<(Cursor, Value)>,

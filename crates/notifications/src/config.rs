@@ -21,7 +21,7 @@ pub struct NotificationsConfig {
     pub mail_to: Vec<String>,
     /// The programs that a watch may run if a dispatcher serves it, each with all of its arguments.
     pub commands: Vec<AllowedCommand>,
-    /// The folder of the files that such a watch may append to.
+    /// The folder of the files that a watch may append to if a dispatcher serves it.
     pub files_dir: Option<PathBuf>,
     /// The folder of keys with which watches of a fleet may sign webhook posts. Keys for a host are in a subfolder with
     /// the host's name.

@@ -33,7 +33,7 @@ pub struct Reported {
     pub changes_since_ms: Option<i64>,
     /// Standing alerts, by mapping.
     pub alerts: BTreeMap<String, ReportedAlert>,
-    /// The time since which an alternative chain yields a field's values, by mapping and field.
+    /// The time since which an alternative chain of extraction steps yields a field's values, by mapping and field.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub served: BTreeMap<String, BTreeMap<String, String>>,
     /// Standing silences (missing results or runs), by name.
@@ -56,7 +56,8 @@ pub struct ReportedSilence {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
     pub alerts: Vec<Value>,
-    /// Warnings about fields whose first chain yields nothing any more, while an alternative chain does.
+    /// Warnings about fields whose first chain of extraction steps yields nothing any more, while an alternative chain
+    /// does.
     pub warnings: Vec<Value>,
 }
 

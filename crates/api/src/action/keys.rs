@@ -190,7 +190,7 @@ pub(super) const WHY_KEYS: &[Key] = &[
         meaning: "Only crawls of this application.",
     },
     CRAWL_ID,
-    // This number is text because all values of a query string are.
+    // The position is passed as text, because all values of a query string are text.
     Key {
         name: "after",
         required: false,

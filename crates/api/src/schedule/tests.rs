@@ -275,7 +275,7 @@ fn due_times_are_missed_once_and_skipped_during_a_run() {
     );
 }
 
-/// A daemon that checks the clock each minute, as an independent reference.
+/// Finds due times by checking the clock each minute, as an independent reference.
 fn find_due_times_by_minute(
     schedule: &Schedule,
     zone: &str,
@@ -371,7 +371,7 @@ fn schedules_are_due_when_a_daemon_that_checks_each_minute_says_so() {
 
 #[test]
 fn the_zones_that_are_compiled_in_are_there_without_a_system() {
-    // The fallback of a machine without tzdata.
+    // The compiled-in time zones are the fallback of a machine without tzdata.
     let compiled_in = jiff::tz::TimeZoneDatabase::bundled();
     assert!(compiled_in.get("Europe/Berlin").is_ok());
 }

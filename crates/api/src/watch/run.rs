@@ -37,7 +37,7 @@ pub enum RunEnd {
     Finished,
     /// The run fetched as many pages as its budget allows.
     Budget,
-    /// The run's window closed.
+    /// The run's time window was over.
     Window,
     /// All remaining sites were backing off for longer than `patience`.
     BackingOff,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use webfill_health::{KeptPage, MappingHealth};
 use webfill_store::{Store, StoreError, iso_time};
 
-/// How long an alert is held back.
+/// How long a new alert is held back before it is reported.
 pub(super) const HOLD: Duration = Duration::from_secs(5);
 
 /// How often the sites of a standing alert are checked.

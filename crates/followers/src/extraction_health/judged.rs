@@ -16,7 +16,7 @@ use crate::follow::Chunk;
 const POSITION: &str = "cursor";
 const PREFIX: &str = "mapping/";
 
-/// A larger state is not stored: a document of MongoDB has at most 16 MiB.
+/// The maximum size of a stored state: a document of MongoDB has at most 16 MiB.
 const MOST_STATE_BYTES: usize = 15 << 20;
 
 /// The states of all mappings and the position.

@@ -17,7 +17,7 @@ pub(super) struct JudgedMapping {
     /// The stored revision; 0 if nothing is stored.
     pub(super) revision: u64,
     pub(super) is_unsaved: bool,
-    /// The time of the alert whose pages have all been kept.
+    /// When the alert was raised for which enough sample pages have been kept already.
     pinned: Option<String>,
     /// Reports to send once the state is stored.
     events: Vec<(Owner, Event)>,

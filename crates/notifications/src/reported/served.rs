@@ -1,5 +1,5 @@
-//! Reports fields whose first chain yields nothing any more, while an alternative chain does. Each field is reported
-//! once, and a second time when its first chain yields values again or the mapping has changed.
+//! Reports fields whose first chain of extraction steps yields nothing any more, while an alternative chain does. Each
+//! field is reported once, and a second time when its first chain yields values again or the mapping has changed.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn field_of(warning: &Value) -> (&str, &str) {
     (word("mapping"), word("field"))
 }
 
-/// The time since which an alternative chain yields the values, by mapping and field.
+/// The time since which an alternative chain of extraction steps yields the values, by mapping and field.
 pub(super) fn alternatives_by_field(
     warnings: &[Value],
 ) -> BTreeMap<String, BTreeMap<String, String>> {

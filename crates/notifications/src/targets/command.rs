@@ -60,7 +60,7 @@ impl Target for Command<'_> {
     }
 }
 
-/// A command with its arguments, and its input: the notification, the notification's key and the watch.
+/// A command with its arguments, and the data for its input: the notification, the notification's key and the watch.
 struct Call<'a> {
     argv: &'a [String],
     key: &'a str,

@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 /// Why a target may not be used: the key of its setting, and the reason.
 pub(crate) type TargetRefusal = (&'static str, String);
 
-/// A target of some kind.
+/// A target of notifications, such as a webhook or a mail address.
 #[async_trait]
 pub(crate) trait Target: Send + Sync {
     /// Checks that the target may be used: when a watch is added, and again at each delivery.
