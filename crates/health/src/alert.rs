@@ -1,4 +1,4 @@
-//! [`Alert`] and [`Event`]: reports to people and programs about the health of a mapping.
+//! [`Alert`], [`Warning`] and [`Event`]: reports to people and programs about the health of a mapping.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kept::KeptPage;
 use crate::rows::split_rows_name;
 
-/// How the fall of a field was noticed.
+/// The sign by which it was noticed that a field has fallen (is no longer read).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
@@ -33,21 +33,21 @@ impl Sign {
 pub struct FallenField {
     pub field: String,
     pub sign: Sign,
-    /// The template (sketch of the layout) of the pages on which the field fell. `None` if they have several templates,
-    /// or a new one.
+    /// The template of the pages on which the field fell: a sketch of their layout. `None` if they have several
+    /// templates, or a new one.
     pub template: Option<String>,
-    /// For rows ([`split_rows_name`]): the number of rows, or the share of rows with a value, from which a page counts
-    /// as normal. `None` if any number is normal.
+    /// The lowest normal number of rows on a page, or the lowest normal share of rows with a value, if the name of the
+    /// field concerns rows ([`split_rows_name`]). `None` if any number is normal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// The share before the fall. Depending on `sign`, it is the share of pages with a value, of known values found
-    /// again, or of the commonest value.
+    /// The share before the fall (and after it, in `after`). Depending on `sign`, it is the share of pages with a
+    /// value, of known values found again, or of the commonest value.
     pub before: f64,
     pub after: f64,
     pub at: String,
 }
 
-/// An alert that the layout has changed, with the fields of a mapping that fell together.
+/// An alert that the layout of pages has changed. It lists the fields of one mapping that fell together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Alert {
     pub mapping: String,
@@ -59,10 +59,11 @@ pub struct Alert {
     pub before: Vec<KeptPage>,
     pub after: Vec<KeptPage>,
     pub cleared_at: Option<String>,
-    /// Why the alert was cleared: `recovered`, `new_mapping`, `not_seen` (pages gave no evidence of it for a long time)
+    /// Why the alert was cleared: `recovered`, `new_mapping`, `not_seen` (for a long time, no page gave evidence of it)
     /// or `blocked` (the sites of its pages block the crawler).
     pub cleared_by: Option<String>,
-    /// The last URLs from before and after the change, kept once the alert is cleared and its pages are dropped.
+    /// The last URLs from before the change (and after it, in `urls_after`). They remain when the alert is cleared and
+    /// its pages are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls_before: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -77,8 +78,8 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// The URLs of the last pages, newest first.
-fn last_urls(pages: &[KeptPage]) -> Vec<String> {
+/// The URLs of the last three pages, newest first.
+fn last_three_urls(pages: &[KeptPage]) -> Vec<String> {
     let last = pages.iter().rev().take(3);
     last.map(|page| page.url.clone()).collect()
 }
@@ -91,11 +92,11 @@ impl Alert {
         self.fields.iter().any(is_it)
     }
 
-    /// The alert without its pages, as it is remembered once it is cleared.
+    /// The alert without its pages, but with their last URLs. Cleared alerts are kept in this form.
     pub(crate) fn without_pages(self) -> Alert {
         Alert {
-            urls_before: last_urls(&self.before),
-            urls_after: last_urls(&self.after),
+            urls_before: last_three_urls(&self.before),
+            urls_after: last_three_urls(&self.after),
             before: Vec::new(),
             after: Vec::new(),
             ..self
@@ -113,25 +114,26 @@ impl Alert {
         names
     }
 
-    /// The names of the fallen fields of whole pages, without names that concern rows.
+    /// The names of the fallen fields of pages, without names that concern rows.
     pub fn page_field_names(&self) -> Vec<&str> {
         let mut names = self.field_names();
         names.retain(|name| split_rows_name(name).is_none());
         names
     }
 
-    /// The names of fallen numbers of rows, `DATASET[]`, and of fallen fields of rows, `DATASET[].FIELD`.
+    /// The fallen names that concern rows: `DATASET[]` for the number of rows, and `DATASET[].FIELD` for a field of
+    /// rows.
     pub fn row_field_names(&self) -> Vec<&str> {
         let mut names = self.field_names();
         names.retain(|name| split_rows_name(name).is_some());
         names
     }
 
-    /// The alert for programs: without its pages, but with their last URLs.
+    /// The alert as JSON for programs: without its pages, but with their last URLs.
     pub fn notification(&self) -> Value {
         let urls = |pages: &[KeptPage], kept: &[String]| match pages.is_empty() {
             true => kept.to_owned(),
-            false => last_urls(pages),
+            false => last_three_urls(pages),
         };
         json!({
             "mapping": self.mapping,
@@ -145,7 +147,7 @@ impl Alert {
         })
     }
 
-    /// The alert as a row of the table of standing alerts.
+    /// The alert as a row of the table of standing alerts (alerts that are not cleared).
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,
@@ -154,7 +156,7 @@ impl Alert {
         })
     }
 
-    /// The alert for people, on one line.
+    /// The alert as one line of text for people.
     pub fn text(&self) -> String {
         let is_first = |(at, fallen): &(usize, &FallenField)| {
             let mut earlier = self.fields[..*at].iter();
@@ -166,7 +168,7 @@ impl Alert {
             let what = match (fallen.sign, split_rows_name(&fallen.field)) {
                 (Sign::Empty, Some((_, field))) => format!(
                     "{} on {after} of the pages, before on {before}",
-                    describe_share(fallen.least, field.is_some())
+                    describe_lowest_normal(fallen.least, field.is_some())
                 ),
                 (Sign::Empty, None) => format!("on {after} of the pages, before on {before}"),
                 (Sign::WrongValues, _) => {
@@ -184,8 +186,8 @@ impl Alert {
     }
 }
 
-/// Describes the number of rows, or the share of rows with a value, from which a page is normal.
-fn describe_share(least: Option<f64>, is_field: bool) -> String {
+/// Describes in words the lowest normal number of rows, or (`is_field`) the lowest normal share of rows with a value.
+fn describe_lowest_normal(least: Option<f64>, is_field: bool) -> String {
     match (least, is_field) {
         (Some(least), false) if least > 1.0 => format!("{:.0} or more", least.ceil()),
         (_, false) => "any".to_owned(),
@@ -212,7 +214,7 @@ pub enum WarningKind {
     /// Many URLs returned the same page.
     #[serde(rename = "one_content")]
     OneContent,
-    /// The first chain of a field yields nothing any more, but an alternative chain does.
+    /// The first chain of a field (its main extraction rule) no longer yields values, but an alternative chain does.
     #[serde(rename = "alternative_serves")]
     AlternativeServes,
 }
@@ -229,7 +231,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// The warning as a row of the table of fields that an alternative chain fills.
+    /// The warning as a row of the table of fields whose values come from an alternative chain.
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,
@@ -239,7 +241,7 @@ impl Warning {
         })
     }
 
-    /// The warning for people, on one line.
+    /// The warning as one line of text for people.
     pub fn text(&self) -> String {
         match self.field.is_empty() {
             true => format!("mapping {}: {}", self.mapping, self.detail),
@@ -251,14 +253,14 @@ impl Warning {
     }
 }
 
-/// The effect of a page on the alert and warnings of its mapping.
+/// The effect of one page on the alert and the warnings of its mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A new alert of the mapping is raised; [`MappingHealth::alert`](crate::MappingHealth::alert) returns it.
     LayoutChanged,
     /// The standing alert now covers more fields, or a field on pages of more templates.
     MoreFell,
-    /// This alert, which was standing, is cleared.
+    /// The alert that was standing is cleared.
     Cleared(Box<Alert>),
     Warned(Warning),
 }

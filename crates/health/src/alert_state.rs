@@ -1,8 +1,8 @@
-//! The alert of a mapping: raised, extended by later falls, cleared, or withdrawn.
+//! The alert of a mapping: when it is raised, extended by more fields, cleared or withdrawn.
 //!
-//! A mapping has one alert at a time. It ends when all fallen fields have recovered. A fall without new evidence, such
-//! as in an abandoned layout, ends after [`UNJUDGED`] pages. The caller may hold a new alert back until it is sure that
-//! the sites do not block the crawler.
+//! A mapping has one alert at a time. It is cleared when all fallen fields have recovered. A fall without new evidence,
+//! such as in an abandoned layout, is forgotten after [`UNJUDGED`] pages. The caller may hold a new alert back until it
+//! is sure that the sites do not block the crawler.
 
 use serde_json::{Map, Value};
 
@@ -13,19 +13,19 @@ use crate::kept::{KEPT, KeptPage};
 use crate::mapping_health::MappingHealth;
 use crate::series::Series;
 
-/// The most cleared alerts remembered.
+/// The most cleared alerts that a mapping keeps.
 const MOST_PAST: usize = 10;
 
-/// The most falls that an alert has. A field that falls in several templates counts once for each.
+/// The most falls in an alert. A field that falls in several templates (layouts of pages) counts once for each.
 const MOST_FALLEN: usize = 500;
 
-/// A fall is forgotten if the last pages of the mapping, this many, gave no evidence about it.
+/// A fall is forgotten after this many pages of the mapping without evidence about it.
 const UNJUDGED: u64 = 1_000;
 
-/// How many pages are judged between two searches for falls to forget.
+/// Falls without evidence are searched for once in this many pages.
 const FORGIVE_EVERY: u64 = 50;
 
-/// Whether a page with these field values is evidence for an alert about the fields `fallen`.
+/// Whether a page with these field values is evidence that the fields `fallen` have fallen.
 fn is_evidence(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
     fallen
         .iter()
@@ -57,7 +57,7 @@ impl MappingHealth {
             }
         }
         if is_new {
-            // Some pages lack a field even when nothing has changed; only those since the fall are evidence.
+            // Before the fall, some pages lacked a field as well. Only pages since the fall are evidence.
             alert
                 .after
                 .retain(|kept| kept.number >= since && is_evidence(&alert.fields, &kept.fields));
@@ -67,7 +67,7 @@ impl MappingHealth {
         }
     }
 
-    /// While an alert stands, keeps pages that are evidence of it.
+    /// Keeps the page as evidence if there is an alert that it confirms.
     pub(crate) fn keep_evidence(&mut self, page: &GoodPage<'_>) {
         let Some(alert) = &mut self.alert else {
             return;
@@ -102,13 +102,13 @@ impl MappingHealth {
         }
     }
 
-    /// Forgets falls without evidence in the last [`UNJUDGED`] pages. Returns whether any were forgotten.
+    /// Forgets falls about which the last [`UNJUDGED`] pages gave no evidence. Returns whether any were forgotten.
     fn forget_unconfirmed_falls(&mut self) -> bool {
         let Some(before) = self.pages.checked_sub(UNJUDGED) else {
             return false;
         };
         let mut has_forgiven = self.returning.forget_unconfirmed_falls(before);
-        for series in self.series_mut() {
+        for series in self.all_series_mut() {
             if series.current_fall().is_some() && series.judged_at() <= before {
                 series.forget_evidence();
                 has_forgiven = true;
@@ -124,7 +124,7 @@ impl MappingHealth {
         has_forgiven
     }
 
-    fn series_mut(&mut self) -> impl Iterator<Item = &mut Series> {
+    fn all_series_mut(&mut self) -> impl Iterator<Item = &mut Series> {
         let templates = self.templates.iter_mut().map(|one| &mut one.scope);
         let scopes = templates.chain([&mut self.all]);
         let fields = scopes.flat_map(|scope| scope.fields.values_mut());
@@ -140,7 +140,7 @@ impl MappingHealth {
         alert.cleared_at = Some(at.to_owned());
         alert.cleared_by = Some(why.to_owned());
         if alert.is_held {
-            // The alert was never reported, so its end is not reported either.
+            // The alert was held back and never reported, so its end is not reported either.
             return;
         }
         if self.past.len() >= MOST_PAST {
@@ -151,15 +151,15 @@ impl MappingHealth {
         events.push(Event::Cleared(Box::new(alert)));
     }
 
-    /// Forgets the alert and its evidence, because the sites of its pages block the crawler. Returns the event; `None`
-    /// if the alert was held back.
+    /// Forgets the alert and its evidence, because the sites of its pages block the crawler. Returns the event that the
+    /// alert is cleared, or `None` if it was held back or there is none.
     pub fn withdraw_alert(&mut self) -> Option<Event> {
         for field in std::mem::take(&mut self.one_value).into_keys() {
             if let Some(profile) = self.profiles.get_mut(&field) {
                 profile.forget_common_value();
             }
         }
-        self.series_mut().for_each(Series::forget_evidence);
+        self.all_series_mut().for_each(Series::forget_evidence);
         self.returning.forget_evidence();
         let mut events = Vec::new();
         let at = self.last_at.clone();
@@ -184,12 +184,12 @@ impl MappingHealth {
         self.alert.as_ref().is_some_and(|alert| alert.is_held)
     }
 
-    /// The pages that are evidence of the alert, held back or not.
+    /// The pages that are evidence of the alert, even if it is held back.
     pub fn evidence(&self) -> &[KeptPage] {
         self.alert.as_ref().map_or(&[], |alert| &alert.after)
     }
 
-    /// Drops those pages of the alert's evidence for which `is_blocked` returns true.
+    /// Drops the pages for which `is_blocked` returns true from the alert's evidence.
     pub fn drop_evidence(&mut self, is_blocked: impl Fn(&KeptPage) -> bool) {
         if let Some(alert) = &mut self.alert {
             alert.after.retain(|page| !is_blocked(page));

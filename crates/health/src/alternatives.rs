@@ -1,8 +1,8 @@
-//! Warns of fields whose first chain yields nothing any more, while an alternative chain does. No values are lost yet,
-//! but the layout has changed, and no other alternative may be left.
+//! Warns of fields whose first chain (their main extraction rule) no longer yields values, while an alternative chain
+//! does. No values are lost yet, but the layout has changed, and no other alternative may be left.
 //!
-//! Whether the first chain yields the value is judged like whether a field has a value: for each template and for all
-//! pages. Only pages with a value count. A field has no series for this until an alternative yields its value.
+//! The first chain is judged by a [`Series`], as the field itself is: for each template and for all pages. Only pages
+//! with a value count. The series begins when an alternative yields the field's value for the first time.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use crate::mapping_health::MappingHealth;
 use crate::scope::Scope;
 use crate::series::{Series, Witness};
 
-/// After a field is reported, it is not reported again for this many pages. One change makes its first chain fall in
-/// one template after another, and among all pages.
+/// A field that was reported is not reported again for this many pages. Otherwise one change would be reported several
+/// times, because the first chain falls in one template after another.
 const REPORTED_FOR: u64 = 1_000;
 
-/// The most crawls remembered as evidence for a field.
+/// The most crawls that are kept as evidence for a field.
 const MOST_CRAWLS: usize = 20;
 
 impl MappingHealth {
-    /// Judges which chains yielded the values of the page. `witness` is the page's evidence for the series of all
-    /// pages.
+    /// Judges which chains yielded the values of the page. `witness` is the page's weight and source for the series of
+    /// all pages.
     pub(crate) fn judge_chains(
         &mut self,
         index: usize,
@@ -42,7 +42,7 @@ impl MappingHealth {
             .iter()
             .filter_map(|(name, field)| Some((name.as_str(), field.first.as_ref()?.share())))
             .collect();
-        // A page of a known layout gives no evidence if alternatives have always yielded the field's value there.
+        // If alternatives have always yielded the field's value on pages of this layout, the page is no evidence.
         let is_judged = |name: &str, first: &Series| {
             let share = shares.get(name).copied().unwrap_or(1.0);
             let is_usual = |usual| share >= usual / 2.0;
@@ -60,7 +60,7 @@ impl MappingHealth {
         self.note_crawl(page);
     }
 
-    /// Records, for each field that an alternative yields now, the crawls whose pages show that.
+    /// Adds the page's crawl to the evidence for each field whose value comes from an alternative now.
     fn note_crawl(&mut self, page: &GoodPage<'_>) {
         if self.served_crawls.is_empty() && page.alternatives.is_empty() {
             return;
@@ -81,7 +81,7 @@ impl MappingHealth {
         self.served_crawls = served;
     }
 
-    /// Whether the first chain of a field yields nothing any more.
+    /// Whether the first chain of a field has fallen: it no longer yields the field's values.
     fn is_served_by_alternative(&self, name: &str) -> bool {
         let has_fallen = |scope: &Scope| {
             let field = scope.fields.get(name);
@@ -91,7 +91,7 @@ impl MappingHealth {
         has_fallen(&self.all) || self.templates.iter().any(|one| has_fallen(&one.scope))
     }
 
-    /// The last warning for each field whose value an alternative yields now.
+    /// The last warning about each field whose value comes from an alternative chain now.
     pub fn alternative_warnings(&self) -> Vec<&Warning> {
         let mut by_field: BTreeMap<&str, &Warning> = BTreeMap::new();
         for warning in &self.warnings {
@@ -104,7 +104,7 @@ impl MappingHealth {
         by_field.into_values().collect()
     }
 
-    /// The first crawls, as `APPID/CRAWLID`, whose pages show that an alternative yields the field's value.
+    /// The first crawls, as `APPID/CRAWLID`, in which an alternative chain yielded the field's value.
     pub fn crawls_served_by_alternative(&self, field: &str) -> impl Iterator<Item = &str> {
         let crawls = self.served_crawls.get(field).into_iter().flatten();
         crawls.map(String::as_str)

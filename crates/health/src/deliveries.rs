@@ -1,10 +1,12 @@
-//! [`Deliveries`]: the pages of all mappings that were counted, so that a repeated page counts once.
+//! [`Deliveries`]: remembers the pages that were counted, of all mappings, so that a repeated page counts once.
 //!
-//! A task is delivered again when its lease expires, thousands of pages later, and a store may return a page twice.
-//! Such a repetition does not count. A later run of a watch, or a refresh, delivers the task again as well, but then
-//! the page counts. [`Deliveries`] is in memory only. After a restart, new pages are recognised by the position in the
-//! store, and by the few pages that each mapping's state remembers. Before states are read again, pages recorded since
-//! states were last stored are forgotten, because these pages come again.
+//! A page comes again if its task is delivered again because the lease expired (the time limit for a worker), or if the
+//! store returns it twice. Thousands of pages may lie between. A later run of a watch, or a refresh, delivers the task
+//! again too, but its page is a new check and counts.
+//!
+//! [`Deliveries`] is only in memory. After a restart, new pages are recognised by their position in the store, and by
+//! the few pages that each mapping's state remembers. If the states of mappings are read from the store again, the
+//! pages counted since they were last stored are forgotten, because they come again.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,14 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::good_page::GoodPage;
 use crate::hash;
 
-/// The number of remembered pages of all mappings: some minutes of a fast fleet, about 6 MB.
+/// The number of pages that are remembered, of all mappings: some minutes of a fast fleet, about 6 MB.
 const PAGES: usize = 50_000;
 
-/// A page that comes again within this time may be the same task, delivered again after its lease of some minutes.
-/// Later, it is a new check.
+/// How long after the first fetch a page may be the same task delivered again (a lease lasts some minutes), in
+/// milliseconds. A later page is a new check.
 const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 
-/// Hashes that identify a page and one fetch of it, and the time of the fetch.
+/// Two hashes, one of the page and one of this fetch of it, and the time of the fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeliveryKeys {
     page: u64,
@@ -51,25 +53,25 @@ fn is_delivered_again(page: &GoodPage<'_>, at_ms: i64) -> bool {
     page.attempts > 1 && page.at_ms.abs_diff(at_ms) < DELIVERED_AGAIN_WITHIN_MS
 }
 
-/// How often a key is in the ring, and when the last page with it was fetched.
+/// How many pages in the ring have a key, and when the last of them was fetched.
 #[derive(Debug, Default)]
 struct KnownKey {
     count: u32,
     at_ms: i64,
 }
 
-/// The pages of all mappings that were counted lately, to recognise repetitions.
+/// The pages that were counted last, of all mappings, to recognise repetitions.
 #[derive(Debug, Default)]
 pub struct Deliveries {
     ring: VecDeque<DeliveryKeys>,
-    /// The keys of pages and fetches in the ring.
+    /// The keys of all pages and fetches in the ring.
     known: HashMap<u64, KnownKey>,
     /// How many pages at the end of the ring were counted since the states were last stored.
     unsaved: usize,
 }
 
 impl Deliveries {
-    /// Records a page. Returns whether it is new.
+    /// Records a page. Returns whether it is new, not a repetition.
     pub fn note_page(&mut self, mapping: &str, page: &GoodPage<'_>) -> bool {
         let keys = DeliveryKeys::from_page(mapping, page);
         let known = self.known.get(&keys.page);
@@ -92,7 +94,7 @@ impl Deliveries {
         true
     }
 
-    /// Marks all recorded pages as part of the stored states.
+    /// Marks all recorded pages as saved: the stored states contain them.
     pub fn mark_saved(&mut self) {
         self.unsaved = 0;
     }

@@ -1,10 +1,10 @@
-//! A page that is evidence for the health of its mapping.
+//! [`GoodPage`]: a page that is evidence for the health of its mapping.
 
 use serde_json::{Map, Value};
 
 use crate::rows::RowsOfPage;
 
-/// A page with the outcome `ok` from which the mapping has extracted, and whose site does not block.
+/// A page with the outcome `ok` from which the mapping has extracted, and whose site does not block the crawler.
 #[derive(Debug, Clone, Copy)]
 pub struct GoodPage<'a> {
     /// The page's key in the store.
@@ -17,17 +17,18 @@ pub struct GoodPage<'a> {
     /// When the page was fetched, in milliseconds since the epoch.
     pub at_ms: i64,
     pub mapping_version: Option<&'a str>,
-    /// The sketch of the page's layout; see [`crate::is_similar`].
+    /// A sketch of the page's layout as a text of digits; see [`crate::is_similar`].
     pub template: Option<&'a str>,
-    /// The source that led to the page: its record, the page with the link, or itself as a seed.
+    /// The source that led to the page: its record, the page with the link, or the page itself if it is a seed.
     pub source: &'a str,
     pub content_hash: Option<&'a str>,
-    /// How often the page's task was delivered.
+    /// How often the page's task was given to a worker.
     pub attempts: u64,
     pub fields: &'a Map<String, Value>,
     /// The rows of each dataset on the page, including datasets without rows.
     pub rows: &'a [RowsOfPage],
-    /// Fields whose value comes from an alternative chain, with the number of the alternative, from 1.
+    /// The fields whose value comes from an alternative chain (extraction rule), each with the number of the
+    /// alternative, from 1.
     pub alternatives: &'a Map<String, Value>,
     /// Fields that a record of the page already had, and whether the page has the same value.
     pub known_values: &'a [(String, bool)],

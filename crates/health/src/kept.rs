@@ -1,4 +1,4 @@
-//! Pages from before and after a fall, kept for those who repair the mapping.
+//! Pages from before and after a fall (fields lost their values), kept for whoever repairs the mapping.
 
 use std::collections::VecDeque;
 
@@ -12,24 +12,25 @@ use crate::recent::push_bounded;
 /// How many pages are kept from before a fall, and how many from after it.
 pub(crate) const KEPT: usize = 20;
 
-/// Once enough complete pages are kept, only one in this many replaces an older one, so that they cover a longer time.
+/// Once enough complete pages are kept, only one page in this many replaces an older one. So the kept pages cover a
+/// longer time.
 const ONE_IN: u64 = 10;
 
-/// The most characters of a value in a kept page, and the most fields whose values are kept.
+/// The most characters of a value in a kept page (`MOST_CHARS`), and the most fields with their values.
 const MOST_CHARS: usize = 200;
 const MOST_FIELDS: usize = 50;
 
-/// The approximate limit of a kept page in bytes. Beyond half of it, values are replaced by a placeholder; beyond the
-/// limit, fields are omitted.
+/// The approximate limit of a kept page in bytes. Above half of it, a placeholder replaces values; above the limit,
+/// fields are omitted.
 const MOST_BYTES: usize = 16 << 10;
 
-/// The most bytes of a kept page's key and of its URL: as long as a URL may be.
+/// The most bytes of a kept page's key, and of its URL. A URL can be as long as this.
 const MOST_TEXT: usize = 4 << 10;
 
 /// The placeholder for an omitted value: an ellipsis.
 const LEFT_OUT: &str = "\u{2026}";
 
-/// A page with its extracted values.
+/// A page with its extracted values, shortened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptPage {
     /// The page's key in the store.
@@ -38,7 +39,7 @@ pub struct KeptPage {
     pub site: String,
     pub at: String,
     pub template: Option<String>,
-    /// The number of the page among those of the mapping.
+    /// The number of the page, counted among the pages of its mapping.
     pub number: u64,
     pub fields: Map<String, Value>,
 }
@@ -63,7 +64,7 @@ impl KeptPage {
             let is_short =
                 nth >= MOST_FIELDS || room.saturating_sub(bytes(&value)) < MOST_BYTES / 2;
             if is_short && has_value(&value) {
-                // The placeholder still shows that the field has a value.
+                // The value is too large, but the placeholder still shows that the field has a value.
                 value = LEFT_OUT.into();
             }
             if bytes(&value) <= room {
@@ -75,7 +76,7 @@ impl KeptPage {
     }
 }
 
-/// The beginning of a text, up to this many bytes.
+/// The beginning of a text, at most `most` bytes.
 fn truncate_text(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
@@ -91,7 +92,7 @@ fn truncate_value(value: &Value) -> Value {
     }
 }
 
-/// The last pages with all usual fields (`whole`), and the last pages that lack one of them (`lacking`).
+/// The last pages with all fields that pages usually have (`whole`), and the last pages that lack one (`lacking`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LastPages {
     whole_seen: u64,

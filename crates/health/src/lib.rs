@@ -1,11 +1,13 @@
-//! The health of extractions: detects when the pages of a mapping no longer yield what they used to.
+//! The health of extractions: detects when the pages of a mapping no longer yield the values that they used to.
 //!
-//! Each mapping has a [`MappingHealth`] with a [`Series`] for each field: for all pages, for each template, and for
-//! values that records already had. It also has a [`Profile`] of each field's values. Only good pages are judged, in
-//! the order in which they were saved. All of it is plain state that the caller stores. This crate does no I/O, reads
-//! no clock and starts no threads. Each part is bounded, whatever the pages contain.
+//! Each mapping has a [`MappingHealth`] with a [`Series`] for each field: for all pages, for each template (layout),
+//! and for values that records already had. It also has a [`Profile`] of each field's values. Only good pages are
+//! judged, in the order in which they were saved. All of it is plain state that the caller stores. This crate does no
+//! I/O, reads no clock and starts no threads. Each part is bounded, whatever the pages contain.
 //!
-//! Fields that fall together make one [`Alert`]: the layout changed. `crates/health/tests/simulation.rs` simulates the
+//! Fields that fall (lose their values) together make one [`Alert`] that the layout has changed.
+//! `crates/health/tests/simulation.rs` simulates how often alerts are false and how late they come;
+//! `docs/explanation/health.md` has the results.
 //! rate of false alerts and their delay; `docs/explanation/health.md` has the results.
 
 mod alert;
@@ -46,7 +48,7 @@ pub(crate) fn hash(text: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// Whether an extracted value counts as a value, by the same rule as in records.
+/// Whether an extracted value counts as a value. Records follow the same rule: null and an empty text do not count.
 pub(crate) fn has_value(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::Null => false,

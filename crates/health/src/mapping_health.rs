@@ -1,9 +1,9 @@
 //! [`MappingHealth`]: everything known about the extractions of one mapping, and its alert.
 //!
-//! Each page is judged twice: among the pages of its template, and among all pages. A change inside pages is seen in
-//! their template. A redesign makes a new template, and is seen among all pages. There, pages of a known template that
-//! never had the field give no evidence. As long as pages of known templates are found, a new template only causes a
-//! warning. `alert_state.rs` handles falls.
+//! Each page is judged twice: among the pages of its template (its layout), and among all pages. A small change of the
+//! layout is noticed in the template. A redesign makes a new template, so it is noticed among all pages. There, a page
+//! of a known template that never had the field gives no evidence. While pages of known templates still come, a new
+//! template only causes a warning. `alert_state.rs` handles fields that fall (lose their values).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,14 +22,14 @@ use crate::series::{Series, Step, Witness, weight_of_nth_page};
 use crate::sources::Sources;
 use crate::template::{self, KNOWN, Template};
 
-/// The most warnings remembered.
+/// The most warnings that a mapping keeps.
 const MOST_WARNINGS: usize = 20;
 
-/// The most fields with a profile, and the most with known values.
+/// The most fields with a profile of their values, and the most fields with values known from records.
 const MOST_PROFILES: usize = 200;
 
-/// After this many consecutive pages of the previous version of the mapping, that version counts as the current one
-/// again.
+/// After this many pages in a row that were read by the previous version of the mapping, that version is the current
+/// one again.
 const BACK_AFTER: u32 = 20;
 
 /// A field is usual if at least this share of pages has a value for it.
@@ -50,12 +50,12 @@ pub struct MappingHealth {
     pub(crate) templates: Vec<Template>,
     pub(crate) known_values: BTreeMap<String, Series>,
     pub(crate) profiles: BTreeMap<String, Profile>,
-    /// Fields that have the same value on most pages, each with the number of the last page with a value.
+    /// The fields that have the same value on most pages, each with the number of the last page that had a value.
     pub(crate) one_value: BTreeMap<String, u64>,
-    /// For each field, the number of the page at which the use of an alternative was last reported.
+    /// For each field, the number of the page at which a warning about an alternative chain was last given.
     #[serde(default)]
     pub(crate) alternatives_reported: BTreeMap<String, u64>,
-    /// For each field whose value an alternative yields now, the crawls whose pages show that: `APPID/CRAWLID`.
+    /// For each field whose value comes from an alternative chain now, the crawls (`APPID/CRAWLID`) that show it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) served_crawls: BTreeMap<String, BTreeSet<String>>,
     pub(crate) alert: Option<Alert>,
@@ -78,7 +78,7 @@ impl MappingHealth {
         }
     }
 
-    /// Judges a page. Pages come in the order in which they were saved.
+    /// Judges a page. Pages must come in the order in which they were saved.
     pub fn note_page(&mut self, page: &GoodPage<'_>) -> Vec<Event> {
         let mut events = Vec::new();
         if !self.enter_version(page, &mut events) || !self.note_novelty(page, &mut events) {
@@ -96,7 +96,7 @@ impl MappingHealth {
         let lacks = self.lacks_usual_field(template, &said);
         self.last_pages.note_page(&with_rows, self.pages, !lacks);
         self.judge_fields(template, &with_rows, &said, &mut events);
-        self.judge_returning(page, &mut events);
+        self.judge_rechecked_page(page, &mut events);
         self.judge_known_values(page, &mut events);
         self.judge_values(page, &mut events);
         self.keep_evidence(&with_rows);
@@ -104,8 +104,8 @@ impl MappingHealth {
         events
     }
 
-    /// Whether the page was read by the current version of the mapping. A page read by a new version makes that version
-    /// current and resets the state.
+    /// Returns whether the page was read by the current version of the mapping. A page of a new version makes this
+    /// version current and resets the state.
     fn enter_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let version = page.mapping_version;
         if self.pages == 0 && self.version.is_none() {
@@ -116,7 +116,7 @@ impl MappingHealth {
             return true;
         }
         if self.former.as_deref() == version && version.is_some() {
-            // Pages of the previous version still come while a reload spreads through the fleet.
+            // Pages of the previous version still come while the fleet reloads the mapping.
             self.former_in_row += 1;
             if self.former_in_row < BACK_AFTER {
                 return false;
@@ -136,7 +136,7 @@ impl MappingHealth {
         true
     }
 
-    /// Whether the page gives new evidence: it is no repetition and no copy of a counted page.
+    /// Whether the page gives new evidence: it is neither a repetition nor a copy of a counted page.
     fn note_novelty(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let novelty = self.recent.note_page(page);
         if let Novelty::OneContent { urls, of } = novelty {
@@ -149,8 +149,8 @@ impl MappingHealth {
         novelty == Novelty::New
     }
 
-    /// Whether the page lacks a field that is usual among all pages. Fields that pages of its template often lack count
-    /// only if the template is new.
+    /// Whether the page lacks a field that most pages of the mapping have. If its template (layout) is known, fields
+    /// that pages of the template often lack do not count.
     fn lacks_usual_field(&self, template: usize, said: &PageEvidence) -> bool {
         let own = &self.templates[template].scope;
         self.all.fields.iter().any(|(name, field)| {
@@ -224,7 +224,8 @@ impl MappingHealth {
         );
     }
 
-    /// Raises an alert for the fields that have fallen, and for fields with much evidence of a fall.
+    /// Raises an alert for the fields that have fallen. Other fields that have much of the evidence for a fall are
+    /// added.
     fn raise_alert_for_fallen(
         &mut self,
         mut names: Vec<String>,
@@ -256,8 +257,8 @@ impl MappingHealth {
         self.raise_alert(fallen, since, page, events);
     }
 
-    /// Raises an alert for fields that repeatedly checked pages have lost since earlier checks.
-    fn judge_returning(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+    /// Raises an alert for fields that repeatedly checked pages had at earlier checks and now lack.
+    fn judge_rechecked_page(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
         let said = PageEvidence::from_fields_and_rows(page.fields, page.rows);
         let losses = self
             .returning
@@ -346,7 +347,7 @@ impl MappingHealth {
         }
     }
 
-    /// Warns that pages of the new layout lack fields that pages of the mapping usually have.
+    /// Warns that pages of a new layout lack fields that pages of the mapping usually have.
     fn warn_of_new_layout(&mut self, index: usize, page: &GoodPage<'_>, events: &mut Vec<Event>) {
         let scope = &self.templates[index].scope;
         let lacking = self.all.fields.iter().filter_map(|(name, field)| {
@@ -393,8 +394,8 @@ impl MappingHealth {
                 .retain(|one| !can_stand(one) || one.field != field);
         }
         if self.warnings.len() >= MOST_WARNINGS {
-            // Warnings about alternatives are reported until the first chain yields values again, so other warnings are
-            // dropped first.
+            // Warnings about alternative chains are shown until the first chain yields values again, so other warnings
+            // are dropped before them.
             let oldest = self.warnings.iter().position(|one| !can_stand(one));
             self.warnings.remove(oldest.unwrap_or(0));
         }

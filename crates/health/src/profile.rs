@@ -1,45 +1,45 @@
-//! [`Profile`]: the appearance of a field's values, and whether it has changed.
+//! [`Profile`]: how the values of a field look, and whether that has changed.
 //!
-//! Values are sorted into bins of length, of the kinds of characters in them, and, if they are numbers, of size. Every
-//! 100 values are compared with the earlier ones by the population stability index (PSI), and by the share of the
-//! commonest value. With few values, the index is noisy. So there are few bins, at least 300 earlier values are
-//! required, and two consecutive windows must differ in the same property.
+//! Values are sorted into bins by length, by the kinds of characters in them, and, if they are numbers, by size. A
+//! window of 100 values is compared with the earlier values by the population stability index (PSI, a distance between
+//! distributions), and by the share of the commonest value. With few values, the index is noisy. So there are few bins,
+//! at least 300 earlier values are required, and two windows in a row must differ in the same property.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hash;
 
-/// The size of a window: how many values are compared with the earlier values at a time.
+/// The size of a window: how many new values are compared with the earlier ones at a time.
 const WINDOW: u32 = 100;
 
-/// The fewest earlier values to compare with.
+/// A window is compared only if there are at least this many earlier values.
 const REFERENCE: u32 = 300;
 
-/// At this many earlier values, all their counts are halved, so that old values count less.
+/// When there are this many earlier values, all their counts are halved, so that old values count less.
 const REMEMBERED: u32 = 2_000;
 
-/// An index above this means that the values have changed.
+/// A population stability index above this means that the values have changed.
 const PSI: f64 = 0.25;
 
-/// A value is reported as the value of most pages if more than [`EVERYWHERE`] values of a window equal it. Before, no
-/// value may have had a share of [`RARE`] or more.
+/// One value counts as the value of most pages if more than [`EVERYWHERE`] values of a window equal it, and no value
+/// had a share of [`RARE`] or more before.
 const EVERYWHERE: u32 = WINDOW / 2;
 const RARE: f64 = 0.1;
 
 const BINS: usize = 5;
 
-/// The number of counters for the commonest values (Misra and Gries). They find every value with a share above one
-/// seventeenth.
+/// The number of counters for the commonest values (algorithm of Misra and Gries). It finds every value with a share
+/// above one seventeenth.
 const COUNTERS: usize = 16;
 
 /// A change in the values of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// The values look different: `what` is the property that differs, and `index` its population stability index.
+    /// The values look different. `what` is the property that differs, and `index` its population stability index.
     Changed { what: &'static str, index: f64 },
-    /// Most pages have the same value. `before` is an upper bound of the share of any value before, `now` a lower bound
-    /// of the share of this value.
+    /// Most pages have the same value. `now` is a lower bound of its share; `before` is an upper bound of the share
+    /// that any value had before.
     OneValue { before: f64, now: f64 },
     /// After [`Finding::OneValue`], the values differ again.
     ManyValues,
@@ -55,19 +55,20 @@ struct Counts {
     sizes: Bins,
 }
 
-/// The distribution of a field's values by length, kinds of characters and size, to detect when it changes.
+/// How the values of a field are distributed by length, kinds of characters and size, to detect when that changes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Profile {
     before: Counts,
     window: Counts,
-    /// The commonest values of the window: their hashes and counts.
+    /// The commonest values of the current window: their hashes and counts.
     commonest: Vec<(u64, u32)>,
-    /// An upper bound of the greatest share that any value has had in a window so far.
+    /// An upper bound of the share of any single value in any window so far.
     top: f64,
-    /// The upper bounds of the bins of numbers and of the bins of lengths. They are quantiles of the first values.
+    /// The upper bounds of the bins: of numbers by size, and of texts by length. They are quantiles of the first
+    /// values.
     size_edges: Vec<f64>,
     length_edges: Vec<f64>,
-    /// The numbers and lengths of the first values, until the bounds of bins are computed from them.
+    /// The first numbers and lengths, kept until the bounds of bins are computed from them.
     first_sizes: Vec<f64>,
     first_lengths: Vec<f64>,
     /// The properties that looked different in the previous window.
@@ -76,10 +77,10 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Counts a value. Returns a change if this value completes a window that shows one.
+    /// Counts a value. If it completes a window that shows a change, returns the change.
     pub fn note_value(&mut self, value: &Value) -> Option<Finding> {
-        let text = text_of(value);
-        let number = number_of(&text);
+        let text = first_text(value);
+        let number = parse_number(&text);
         let length = text.chars().count() as f64;
         if self.first_lengths.len() < WINDOW as usize && self.length_edges.is_empty() {
             self.first_lengths.push(length);
@@ -92,7 +93,7 @@ impl Profile {
         }
         self.window.values += 1;
         self.window.lengths[bin_index(&self.length_edges, length)] += 1;
-        self.window.characters[kind_of(&text)] += 1;
+        self.window.characters[character_bin(&text)] += 1;
         if let Some(number) = number {
             self.window.sizes[bin_index(&self.size_edges, number)] += 1;
         }
@@ -111,8 +112,7 @@ impl Profile {
         }
     }
 
-    /// Compares the window with the earlier values. If it resembles them, its values become a part of the earlier
-    /// values.
+    /// Compares the full window with the earlier values. If it resembles them, its values are added to them.
     fn close_window(&mut self) -> Option<Finding> {
         let window = std::mem::take(&mut self.window);
         let commonest = std::mem::take(&mut self.commonest);
@@ -128,7 +128,8 @@ impl Profile {
         }
         if least > EVERYWHERE && self.top < RARE {
             let now = f64::from(least) / f64::from(WINDOW);
-            // The window is not added to the earlier values, so that the next similar window still differs from them.
+            // The window is not added to the earlier values, so that the next window of this kind differs from them
+            // too.
             let is_known = std::mem::replace(&mut self.is_one_value, true);
             let before = self.top;
             return (!is_known).then_some(Finding::OneValue { before, now });
@@ -144,7 +145,7 @@ impl Profile {
             .find(|(what, _)| before.iter().any(|one| one == what));
         self.top = self.top.max(most);
         if let Some((what, index)) = again {
-            // The change is reported only once: the profile starts anew, so these values become the normal ones.
+            // The change is reported only once: the profile starts again, so the new values become the normal ones.
             *self = Profile::default();
             return Some(Finding::Changed { what, index });
         }
@@ -154,7 +155,7 @@ impl Profile {
         None
     }
 
-    /// Forgets that most pages have the same value, so that this is reported again.
+    /// Forgets that most pages have the same value, so that it can be reported again.
     pub(crate) fn forget_common_value(&mut self) {
         self.is_one_value = false;
     }
@@ -187,16 +188,26 @@ impl Counts {
 
     fn changed_measures(&self, window: &Counts) -> Vec<(&'static str, f64)> {
         let all = [
-            ("length", psi(&self.lengths, &window.lengths)),
-            ("characters", psi(&self.characters, &window.characters)),
-            ("size", psi(&self.sizes, &window.sizes)),
+            (
+                "length",
+                population_stability_index(&self.lengths, &window.lengths),
+            ),
+            (
+                "characters",
+                population_stability_index(&self.characters, &window.characters),
+            ),
+            (
+                "size",
+                population_stability_index(&self.sizes, &window.sizes),
+            ),
         ];
         all.into_iter().filter(|(_, index)| *index > PSI).collect()
     }
 }
 
-/// The population stability index. An empty bin counts as half a value. Too few values give 0.
-fn psi(before: &Bins, now: &Bins) -> f64 {
+/// The population stability index of two distributions. An empty bin counts as half a value. With too few values, it is
+/// 0.
+fn population_stability_index(before: &Bins, now: &Bins) -> f64 {
     let (sum_before, sum_now): (u32, u32) = (before.iter().sum(), now.iter().sum());
     if sum_before < WINDOW || sum_now < WINDOW / 2 {
         return 0.0;
@@ -229,16 +240,16 @@ fn bin_index(edges: &[f64], value: f64) -> usize {
     below.min(BINS - 1)
 }
 
-/// The text of a value. A list counts as its first value.
-fn text_of(value: &Value) -> String {
+/// The text by which a value is judged. A list counts as its first value.
+fn first_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.first().map(text_of).unwrap_or_default(),
+        Value::Array(items) => items.first().map(first_text).unwrap_or_default(),
         other => other.to_string(),
     }
 }
 
-fn number_of(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     let digits = text.trim().replace(',', "");
     digits
         .parse()
@@ -246,8 +257,8 @@ fn number_of(text: &str) -> Option<f64> {
         .filter(|number: &f64| number.is_finite())
 }
 
-/// The kind of a text by its characters: the index of its bin.
-fn kind_of(text: &str) -> usize {
+/// The index of the bin for the kinds of characters in a text.
+fn character_bin(text: &str) -> usize {
     let mut counts = [0_u32; 3];
     let (mut has_markup, mut length) = (false, 0);
     for char in text.chars().take(1_000) {

@@ -1,8 +1,8 @@
-//! The last pages of a mapping. They are remembered so that a page counts only once, and so does content that many URLs
+//! Remembers the last pages of a mapping, so that a repeated page counts only once. So does content that many URLs
 //! return.
 //!
 //! The list is short, because it is stored with the mapping's state. [`Deliveries`](crate::Deliveries) recognises pages
-//! that come again much later, after their lease has expired.
+//! that come again much later, after their lease (the time limit of a worker) has expired.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,10 +12,10 @@ use crate::deliveries::DeliveryKeys;
 use crate::good_page::GoodPage;
 use crate::hash;
 
-/// The number of remembered pages. Most repetitions come within so many pages.
+/// The number of pages that are remembered. Most repeated pages come again within so many pages.
 const PAGES: usize = 256;
 
-/// The number of remembered contents. Different URLs with the same content usually follow one another.
+/// The number of page contents that are remembered. Different URLs with the same content usually follow one another.
 const CONTENTS: usize = 64;
 
 /// Content is reported when more than this many URLs of a site return it.
@@ -27,7 +27,7 @@ pub(crate) enum Novelty {
     New,
     /// The page was counted before, or another URL returned the same content.
     Old,
-    /// Like [`Novelty::Old`]; in addition, `urls` of the last `of` URLs had this content, all of them of one site.
+    /// Like [`Novelty::Old`]; in addition, many URLs of one site return this content: `urls` of the last `of` URLs.
     OneContent {
         urls: usize,
         of: usize,
@@ -39,7 +39,7 @@ pub(crate) struct RecentPages {
     pages: VecDeque<DeliveryKeys>,
     /// Hashes of the content, the URL and the site of each of the last pages.
     contents: VecDeque<(u64, u64, u64)>,
-    /// Hashes of contents that were reported and are still in `contents`.
+    /// The hashes of contents that were reported and are still in `contents`.
     reported: Vec<u64>,
 }
 
@@ -64,7 +64,7 @@ impl RecentPages {
         }
     }
 
-    /// Reports content that more than [`COPIES`] URLs of a site return, but only once.
+    /// Returns [`Novelty::OneContent`] if more than [`COPIES`] URLs of a site return this content, but only once.
     fn note_copy(&mut self, content: u64, site: u64) -> Novelty {
         let RecentPages {
             contents, reported, ..

@@ -1,11 +1,12 @@
 //! [`RecheckedPages`]: detects fields that repeatedly checked pages have lost between two checks.
 //!
-//! A small site has too few pages for a baseline, and its pages have few sources. But a page that had a field at the
-//! last check and lacks it now is stronger evidence than a page that may never have had it. A cumulative sum weighs
-//! such losses against the pages that have kept the field. It compares two assumptions: half of the pages lose the
-//! field, or one in twenty does ([`LOST`], [`KEPT`]). The field falls at [`LIMIT`]. A page that still lacks a lost
-//! field counts half as much. So a redesign of 20 pages is noticed on the first night, and a redesign of 6 pages one
-//! night later at the latest.
+//! A small site has too few pages to learn what is usual, and its pages have few sources. But a page that had a field
+//! at the last check and lacks it now is stronger evidence than a page that may never have had the field.
+//!
+//! A cumulative sum weighs such losses against the pages that have kept the field. It compares two assumptions: half of
+//! the pages lose the field, or one in twenty does ([`LOST`], [`KEPT`]). The field falls at [`LIMIT`]. A page that
+//! still lacks a lost field counts half as much. So a redesign of 20 pages is noticed on the first night, and a
+//! redesign of 6 pages one night later at the latest.
 
 use std::collections::BTreeSet;
 
@@ -16,20 +17,20 @@ use crate::has_value;
 use crate::rows::PageEvidence;
 use crate::series::LIMIT;
 
-/// The most pages remembered. Beyond that, the page that was not seen for the longest time is forgotten.
+/// The most pages that are remembered. For a further one, the page that was not seen for the longest time is forgotten.
 const PAGES: usize = 256;
 
-/// The most fields that are judged: each is one bit of a number.
+/// The most fields that are judged. Each field is one bit of a 64-bit number.
 const FIELDS: usize = 64;
 
-/// The evidence of a page that has lost the field, ln(.5 / .05), and of a page that has kept it, ln(.5 / .95).
+/// How strongly a page that has lost the field counts for a fall, ln(.5 / .05), and one that has kept it, ln(.5 / .95).
 const LOST: f64 = std::f64::consts::LN_10;
 const KEPT: f64 = -0.641_853_886_172_394_8;
 
-/// The evidence of a page that still lacks a lost field.
+/// How strongly a page counts for a fall if it still lacks a field that it had lost.
 const STILL_LOST: f64 = LOST / 2.0;
 
-/// The tolerance in comparing sums of logarithms, which are not exact.
+/// The tolerance when a sum of logarithms is compared, because such sums are not exact.
 const ROUNDED: f64 = 1e-9;
 
 /// A field falls only if at least this many pages have lost it.
@@ -44,8 +45,8 @@ struct Page {
     key: u64,
     /// The fields with a value, as bits.
     has: u64,
-    /// The fields that the page had at an earlier check and lacks now, as bits. `fresh` has the fields that were lost
-    /// at the last check, and at the check before it.
+    /// The fields that the page had at an earlier check and lacks now, as bits (`lost`). `fresh` has those that were
+    /// lost at the last check, and at the check before it.
     lost: u64,
     fresh: [u64; 2],
 }
@@ -56,25 +57,25 @@ impl Page {
     }
 }
 
-/// The evidence about one field of all repeatedly checked pages.
+/// The evidence that all repeatedly checked pages give about one field.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Field {
     name: String,
     sum: f64,
-    /// How many pages have lost the field since the sum was last 0, how many have kept it, and the number of the first
-    /// such page.
+    /// Counts since `sum` was last 0: the pages that have lost the field, and those that have kept it. `since` is the
+    /// number of the first of them.
     lost: u32,
     kept: u32,
     since: u64,
     is_fallen: bool,
-    /// How many checks in a row found the field again.
+    /// How many checks in a row found the field on a page again.
     back: u32,
     /// The number of the last page that gave evidence about the field.
     judged_at: u64,
 }
 
 impl Field {
-    /// Adds the evidence of one check. Returns whether the field falls.
+    /// Adds the evidence of one check, `worth`. Returns whether the field falls now.
     fn add_evidence(&mut self, worth: f64, number: u64) -> bool {
         self.judged_at = number;
         if self.sum == 0.0 {
@@ -106,7 +107,7 @@ impl Field {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Loss {
     pub(crate) field: String,
-    /// Of the pages that had the field, the share that still has it.
+    /// The share of pages that still have the field, among those that had it.
     pub(crate) after: f64,
     pub(crate) since: u64,
 }
@@ -120,11 +121,11 @@ pub(crate) struct RecheckedPages {
 }
 
 impl RecheckedPages {
-    /// Judges a check of the page with the hash `key`, and returns the fields that fall. `number` is the page's number
-    /// in the mapping.
+    /// Judges a check of the page with the hash `key`, and returns the fields that fall now. `number` is the page's
+    /// number in the mapping.
     pub(crate) fn note_page(&mut self, key: u64, said: &PageEvidence, number: u64) -> Vec<Loss> {
         let mut has = self.note_fields(&said.values);
-        let silent = self.bits_named(&said.silent);
+        let silent = self.bits_of_names(&said.silent);
         let known = self.pages.iter().position(|page| page.key == key);
         let Some(known) = known else {
             if self.pages.len() >= PAGES {
@@ -139,7 +140,7 @@ impl RecheckedPages {
             return Vec::new();
         };
         let page = self.pages.remove(known);
-        // A field without evidence on this page keeps its earlier state.
+        // A field about which this page gives no evidence keeps its earlier state.
         has |= page.has & silent;
         let usual = self.usual_fields(&page);
         let mut losses = Vec::new();
@@ -171,7 +172,7 @@ impl RecheckedPages {
         losses
     }
 
-    /// The fields with a value, as bits. Adds fields that are new, up to [`FIELDS`].
+    /// The fields that have a value, as bits. New fields get a bit of their own, up to [`FIELDS`].
     fn note_fields(&mut self, values: &Map<String, Value>) -> u64 {
         let mut bits = 0;
         for (name, _) in values.iter().filter(|(_, value)| has_value(value)) {
@@ -191,15 +192,15 @@ impl RecheckedPages {
         bits
     }
 
-    /// The fields with these names as bits, without unknown names.
-    fn bits_named(&self, names: &BTreeSet<String>) -> u64 {
+    /// The bits of the fields with these names. Unknown names are skipped.
+    fn bits_of_names(&self, names: &BTreeSet<String>) -> u64 {
         let fields = self.fields.iter().enumerate();
         let named = fields.filter(|(_, field)| names.contains(&field.name));
         named.fold(0, |bits, (at, _)| bits | 1 << at)
     }
 
-    /// The fields that more than half of the pages have, or had until recently. A rarer field, such as a discount, may
-    /// disappear from all pages on the same day without a redesign.
+    /// The fields that more than half of the pages have, or had until recently, as bits. A rarer field, such as a
+    /// discount, may disappear from all pages on one day without a redesign.
     fn usual_fields(&self, page: &Page) -> u64 {
         let mut usual = 0;
         for at in 0..self.fields.len() {
@@ -219,7 +220,7 @@ impl RecheckedPages {
         self.fields.iter().any(|field| field.is_fallen)
     }
 
-    /// Forgets falls whose last evidence is from page number `before` or earlier. Returns whether any were forgotten.
+    /// Forgets falls without evidence since page number `before`. Returns whether any were forgotten.
     pub(crate) fn forget_unconfirmed_falls(&mut self, before: u64) -> bool {
         let mut has_forgiven = false;
         for field in &mut self.fields {
@@ -231,7 +232,7 @@ impl RecheckedPages {
         has_forgiven
     }
 
-    /// Forgets the evidence for falls.
+    /// Forgets the evidence that fields have fallen.
     pub(crate) fn forget_evidence(&mut self) {
         self.fields.iter_mut().for_each(Field::forget_evidence);
     }

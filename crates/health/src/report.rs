@@ -1,4 +1,4 @@
-//! The report that `webfill health` gives on a mapping.
+//! The report of `webfill health` about a mapping.
 
 use serde_json::{Value, json};
 

@@ -1,14 +1,14 @@
-//! [`Rows`]: how many rows pages list, and how often the fields of rows are filled. Both are judged like fields of
+//! [`Rows`]: how many rows pages list, and how many rows have a value in each field. Both are judged like fields of
 //! pages.
 //!
 //! A page gives two kinds of evidence about each dataset. `DATASET[]` is normal if the page lists at least half as many
-//! rows as usual. `DATASET[].FIELD` is normal if at least half the usual share of rows has a value. Both have series
-//! like fields, so a listing that has lost rows falls like a field. A page without rows gives no evidence about the
-//! fields of rows.
+//! rows as usual. `DATASET[].FIELD` is normal if at least half the usual share of rows has a value. Each has a series
+//! as a field has, so a listing that loses rows falls like a field that loses its values. A page without rows gives no
+//! evidence about the fields of rows.
 //!
 //! The usual numbers are the medians of the first [`LEARNED_OF`] pages. They stay the same until the version of the
-//! mapping changes, because otherwise they would adapt to a slow decline. Until they are known, rows are not judged.
-//! Then the pages from which they were learned are counted as well.
+//! mapping changes, because otherwise they would adapt to a slow decline. Rows are not judged until the numbers are
+//! known. Then the pages from which they were learned are counted as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,15 @@ use serde_json::{Map, Value};
 use crate::series::{Series, Witness};
 use crate::template::Template;
 
-/// The number of pages from which the usual numbers are learned: the same as for a provisional baseline.
+/// The number of pages from which the usual numbers of rows are learned. A series has a provisional baseline after as
+/// many pages.
 const LEARNED_OF: usize = 20;
 
 /// The most datasets of a mapping that are judged, and the most fields of each.
 const MOST_DATASETS: usize = 20;
 const MOST_FIELDS: usize = 50;
 
-/// The factor by which the usual number is multiplied to get the lowest normal number.
+/// A number counts as normal if it is at least this share of the usual number.
 const ENOUGH: f64 = 0.5;
 
 /// The rows of one dataset on a page.
@@ -33,11 +34,11 @@ const ENOUGH: f64 = 0.5;
 pub struct RowsOfPage {
     pub dataset: String,
     pub rows: u64,
-    /// For each field, the number of rows with a value, and the number of rows that could have one.
+    /// For each field, how many rows have a value, and how many rows could have one.
     pub filled: BTreeMap<String, (u64, u64)>,
 }
 
-/// A page from which the usual numbers are learned.
+/// A page from which the usual numbers of rows are learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct LearningPage {
     weight: f64,
@@ -50,11 +51,12 @@ struct LearningPage {
 /// The usual numbers of one dataset's rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct DatasetNorms {
-    /// The first pages; emptied once the usual numbers are known.
+    /// The pages from which the usual numbers are learned; emptied once the numbers are known.
     learned: Vec<LearningPage>,
     /// The fewest rows of a normal page; `None` if it is not known yet.
     least: Option<f64>,
-    /// For each field, the lowest normal share of rows with a value. A field is included once any row has had a value.
+    /// For each field, the lowest normal share of rows with a value. A field is added when a row has a value of it for
+    /// the first time.
     least_shares: BTreeMap<String, f64>,
 }
 
@@ -64,12 +66,12 @@ pub(crate) struct Rows {
     datasets: BTreeMap<String, DatasetNorms>,
 }
 
-/// The evidence of a page, about its fields and its rows.
+/// The evidence of one page about its fields and its rows.
 pub(crate) struct PageEvidence {
-    /// The values of fields. A measure of rows (`DATASET[]`, `DATASET[].FIELD`) has a value only if it is normal on
-    /// this page.
+    /// The values of fields. Names of rows (`DATASET[]`, `DATASET[].FIELD`) have a value only if their number is normal
+    /// on this page.
     pub(crate) values: Map<String, Value>,
-    /// The names of fields and measures of rows about which this page gives no evidence.
+    /// The names about which this page gives no evidence.
     pub(crate) silent: BTreeSet<String>,
 }
 
@@ -81,8 +83,8 @@ impl PageEvidence {
         }
     }
 
-    /// Like [`PageEvidence::from_fields`], with an additional value for each measure of rows above 0, normal or not.
-    /// Repeated checks of a page are compared by these values.
+    /// Like [`PageEvidence::from_fields`], but each name of rows (`DATASET[]`, `DATASET[].FIELD`) has a value too if
+    /// its number is above 0, normal or not. Repeated checks of a page are compared in this way.
     pub(crate) fn from_fields_and_rows(
         fields: &Map<String, Value>,
         of_page: &[RowsOfPage],
@@ -107,7 +109,7 @@ impl PageEvidence {
     }
 }
 
-/// The name of the series for a dataset's number of rows. The brackets distinguish it from names of fields.
+/// The name under which a dataset's number of rows is judged. The brackets distinguish it from names of fields.
 fn row_count_name(dataset: &str) -> String {
     format!("{dataset}[]")
 }
@@ -116,7 +118,7 @@ fn row_field_name(dataset: &str, field: &str) -> String {
     format!("{dataset}[].{field}")
 }
 
-/// Splits a name that concerns rows into the dataset and the field. `None` for other names.
+/// Splits a name that concerns rows into dataset and field: `a[].b` into `a` and `b`. `None` for names of page fields.
 pub fn split_rows_name(name: &str) -> Option<(&str, Option<&str>)> {
     let (dataset, rest) = name.rsplit_once("[]")?;
     match rest {
@@ -126,14 +128,15 @@ pub fn split_rows_name(name: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl Rows {
-    /// Adds the evidence of a page about its rows.
+    /// Adds the evidence that a page gives about rows.
     pub(crate) fn add_evidence(&self, of_page: &[RowsOfPage], said: &mut PageEvidence) {
         for (dataset, known) in &self.datasets {
             let Some(least) = known.least else {
                 continue;
             };
             let Some(page) = of_page.iter().find(|page| page.dataset == *dataset) else {
-                // The page has no rule for this dataset, so it gives no evidence about the dataset's rows.
+                // The mapping has no rule for this dataset on the page, so the page gives no evidence about the
+                // dataset's rows.
                 said.silent.insert(row_count_name(dataset));
                 let fields = known.least_shares.keys();
                 said.silent
@@ -159,8 +162,8 @@ impl Rows {
         }
     }
 
-    /// Learns the usual numbers. Once they are known, the pages from which they were learned are counted like judged
-    /// pages.
+    /// Learns the usual numbers of rows. Once they are known, the pages from which they were learned are counted too,
+    /// as if they were judged.
     pub(crate) fn learn_norms(
         &mut self,
         of_page: &[RowsOfPage],
@@ -214,7 +217,7 @@ impl Rows {
 }
 
 impl DatasetNorms {
-    /// Adds fields that had no value in any row while the usual numbers were learned. For them, any share above 0 is
+    /// Adds the page's fields that had no value while the usual numbers were learned. For them, any share above 0 is
     /// normal.
     fn note_new_fields(&mut self, page: &RowsOfPage) {
         for (field, (filled, _)) in &page.filled {
@@ -232,7 +235,7 @@ impl DatasetNorms {
         for (field, share) in self.learned.iter().flat_map(|page| &page.shares) {
             shares.entry(field).or_default().push(*share);
         }
-        // A field without a value in any row cannot fall, so it is omitted.
+        // A field without a value in any row cannot lose its values, so it is omitted.
         let filled = shares
             .into_iter()
             .filter(|(_, shares)| shares.iter().any(|share| *share > 0.0));
@@ -240,8 +243,8 @@ impl DatasetNorms {
         self.least_shares = least.collect();
     }
 
-    /// Begins the series of a scope (all pages, or one template) with those of its pages from which the usual numbers
-    /// were learned.
+    /// Begins the series of a scope (all pages, or one template) with its pages from which the usual numbers were
+    /// learned.
     fn seed_scope(
         &self,
         dataset: &str,
@@ -270,8 +273,8 @@ impl DatasetNorms {
     }
 }
 
-/// Begins the series called `name` with these pages, if at least one of them is normal. `is_full` returns whether a
-/// page is normal, or `None` if it gives no evidence.
+/// Begins the series `name` with these pages if at least one of them is normal. `is_full` returns whether a page is
+/// normal, or `None` if it gives no evidence.
 fn seed_series(
     scope: &mut crate::Scope,
     name: String,
@@ -288,7 +291,7 @@ fn seed_series(
     }
 }
 
-/// The share of a page's rows with a value for a field; `None` if no row can have one.
+/// The share of a page's rows that have a value for a field; `None` if no row can have one.
 fn filled_share(page: &RowsOfPage, field: &str) -> Option<f64> {
     let (filled, of) = page.filled.get(field)?;
     (*of > 0).then(|| *filled as f64 / *of as f64)

@@ -1,4 +1,4 @@
-//! [`Scope`]: the health of the fields on some pages of a mapping: all pages, or those of one template.
+//! [`Scope`]: the health of fields on a group of pages of a mapping: all its pages, or those of one template (layout).
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use crate::good_page::GoodPage;
 use crate::has_value;
 use crate::series::{Series, Step, Witness};
 
-/// The most fields of a mapping that are judged; no hand-written mapping has more.
+/// The most fields that are judged in a mapping. Mappings written by hand have fewer.
 const MOST_FIELDS: usize = 200;
 
-/// The health of one field on the pages of a scope.
+/// The health of one field on the pages of a [`Scope`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FieldHealth {
     pub fill: Series,
-    /// Whether the field's first chain yields the value. `None` until an alternative chain yields it for the first
-    /// time.
+    /// Whether the field's first chain (its main extraction rule) yields the value. `None` until an alternative chain
+    /// yields it for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Series>,
 }
 
-/// The health of the fields of a scope.
+/// The health of the fields on a group of pages: all pages of a mapping, or those of one template.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Scope {
     pub pages: u64,
@@ -61,15 +61,16 @@ impl Scope {
         steps
     }
 
-    /// Adds a series that was made from earlier pages.
+    /// Adds a field with a series that was made from earlier pages.
     pub(crate) fn add_series(&mut self, name: String, fill: Series) {
         if self.fields.len() < MOST_FIELDS || self.fields.contains_key(&name) {
             self.fields.insert(name, FieldHealth { fill, first: None });
         }
     }
 
-    /// Judges which chains yielded the values of a page, after [`note_page`](Self::note_page). Only fields for which
-    /// `is_judged` returns true are judged. Returns the fields whose first chain yields nothing any more.
+    /// Judges which chains (extraction rules) yielded the values of a page; call it after
+    /// [`note_page`](Self::note_page). Only fields for which `is_judged` returns true are judged. Returns the fields
+    /// whose first chain no longer yields values.
     pub(crate) fn note_chains(
         &mut self,
         page: &GoodPage<'_>,
@@ -93,8 +94,8 @@ impl Scope {
         fell
     }
 
-    /// Renews the evidence of falls. A page whose layout first appeared during a fall is evidence that the fall
-    /// persists, even if the page itself is not judged.
+    /// Records new evidence for falls that began before the page's layout first appeared. Such a page shows that the
+    /// fall lasts, even if the page itself is not judged.
     pub(crate) fn note_lasting_falls(&mut self, founded: u64, number: u64) {
         for field in self.fields.values_mut() {
             let fall = field.fill.current_fall();
@@ -104,8 +105,8 @@ impl Scope {
         }
     }
 
-    /// Makes fields fall if half of the evidence for a fall is there, because another field has fallen. Returns their
-    /// names.
+    /// Makes all fields fall that have at least half of the evidence for a fall, because another field has fallen.
+    /// Returns their names.
     pub(crate) fn complete_imminent_falls(&mut self) -> Vec<String> {
         let fields = self.fields.iter_mut();
         fields

@@ -1,70 +1,74 @@
-//! [`Series`]: whether a field has a value, page after page, and whether it has one at most half as often as before.
+//! [`Series`]: for one field, whether page after page has a value, and whether at most half as many pages have one as
+//! before. Then the series falls.
 //!
-//! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages. It is provisional after 20 pages and
-//!   computed again after every 100. It is frozen while the series is suspicious.
-//! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline" against "the
-//!   baseline". It never falls below 0, where earlier pages are forgotten. At [`LIMIT`] the series has *fallen*.
-//! - Real pages come in clumps of similar pages, such as the pages of one list. So a page counts less the more pages
-//!   the same source has led to ([`weight_of_nth_page`]), also for the baseline. While fewer than [`SOURCES`] sources are
-//!   evidence against the series, the evidence must be [`ONE_SOURCE`] times as strong.
+//! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages, which have a value. It is provisional
+//!   after 20 pages and computed again after every 100. It stays the same while the series may be falling.
+//! - A cumulative sum (Page's CUSUM) compares "half the baseline" with "the baseline": each page adds the logarithm of
+//!   the likelihood ratio. The sum never goes below 0, where earlier pages are forgotten. At [`LIMIT`] the series has
+//!   *fallen*.
+//! - Real pages come in groups of similar pages, such as the pages of one list. So a page counts less the more pages
+//!   the same source has led to ([`weight_of_nth_page`]), also for the baseline. While fewer than [`SOURCES`] sources
+//!   are evidence against the series, the evidence must be [`ONE_SOURCE`] times as strong.
 //! - The same sum in reverse shows that a fallen series has *recovered*.
 
 use serde::{Deserialize, Serialize};
 
-/// ln 10^6: about one false alert in a million pages that match the baseline.
+/// The sum at which a series falls: ln 10^6, which gives about one false alert in a million healthy pages.
 pub(crate) const LIMIT: f64 = 13.815_510_557_964_274;
 
-/// The number of sources (records, seeds or linking pages) of pages without a value that a fall needs. With fewer
-/// sources, the evidence must be stronger.
+/// A fall needs pages without a value from this many sources (records, seeds or linking pages). With fewer sources, the
+/// evidence must be stronger; see [`ONE_SOURCE`].
 const SOURCES: usize = 3;
 
-/// With fewer than [`SOURCES`] sources, the evidence must be this many times as strong.
+/// How many times as strong the evidence must be if it comes from fewer than [`SOURCES`] sources.
 const ONE_SOURCE: f64 = 2.0;
 
-/// The lowest weight of a page.
+/// The lowest weight of a page, however many pages its source has led to.
 const LEAST_WEIGHT: f64 = 0.2;
 
-/// The weight of the n-th page to which one source has led, counted from 1.
+/// The weight of the n-th page to which the same source has led, counted from 1.
 pub fn weight_of_nth_page(nth: u32) -> f64 {
     (1.0 / f64::from(nth.max(1))).max(LEAST_WEIGHT)
 }
 
-/// The highest value of the sum. Without a limit, it could take too long to decrease again.
+/// The highest value of a cumulative sum. Without a limit, it could take too long to decrease again.
 const MOST: f64 = LIMIT * (ONE_SOURCE + 1.0);
 
-/// From this many pages on, there is a provisional baseline.
+/// From this many pages on, there is a provisional baseline (lowest normal share of pages with a value).
 const PROVISIONAL: f64 = 20.0;
 
-/// After this many pages, the baseline is no longer provisional. It is computed anew after each further such number of
-/// pages.
+/// After this many pages, the baseline is no longer provisional. It is computed again each time as many pages have
+/// come.
 const PAGES: f64 = 100.0;
 
-/// The fewest judged pages before the confidence of a loss is computed.
+/// The confidence of a loss is computed only if at least this many pages were judged.
 const LEAST_PAGES: u64 = 20;
 
 /// Counts are halved at this many pages, so that old pages count less.
 const REMEMBERED: f64 = 1_000.0;
 
-/// The lowest baseline of a field that is judged. With a lower one, it would take thousands of pages to notice a fall.
+/// A field with a lower baseline (share of pages with a value) is not judged, because it would take thousands of pages
+/// to notice that it falls.
 const RAREST: f64 = 0.01;
 
 /// The one-sided 99 % quantile of the normal distribution.
 const Z: f64 = 2.326_347_874;
 
-/// About how many of the last pages the recent share covers.
+/// The current share of filled pages covers about this many of the last pages.
 const NOW: f64 = 50.0;
 
-/// The properties of a page that determine how strongly it counts as evidence.
+/// A page as evidence: its properties that determine how strongly it counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Witness {
-    /// The source that led to the page: its record, the page with the link, or itself as a seed.
+    /// The source that led to the page, as a hash: its record, the page with the link, or the page itself if it is a
+    /// seed.
     pub source: u64,
-    /// The number of the page among those of the mapping.
+    /// The number of the page, counted among the pages of its mapping.
     pub number: u64,
     /// The weight of the page; see [`weight_of_nth_page`].
     pub weight: f64,
-    /// Whether enough pages of the layout were judged before. If at least a quarter of the pages have known layouts,
-    /// the site was not redesigned.
+    /// Whether enough earlier pages have the same layout. If at least a quarter of the pages have known layouts, the
+    /// site was not redesigned.
     pub is_known_layout: bool,
 }
 
@@ -76,7 +80,7 @@ pub enum Step {
     Recovered,
 }
 
-/// A fall: the shares of filled pages before and after it, and the number of its first page.
+/// A fall of a series: the shares of pages with a value before and after it, and the number of its first page.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fall {
     pub before: f64,
@@ -84,7 +88,7 @@ pub struct Fall {
     pub since: u64,
 }
 
-/// Counts of the pages since the cumulative sum was last 0.
+/// Counts of the pages since the cumulative sum of a series was last 0. They may be the beginning of a fall.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Excursion {
     /// The number of the first of these pages.
@@ -96,18 +100,18 @@ struct Excursion {
     sources: Vec<u64>,
 }
 
-/// The series of one field: on which pages it had a value, its baseline, and whether it has fallen.
+/// The history of one field: on which pages it had a value, its baseline, and whether it has fallen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// The sums of weights from which the baseline is computed.
+    /// The pages from which the baseline is computed, and those of them with a value, as sums of weights.
     pages: f64,
     filled: f64,
-    /// The sum of weights since the baseline was last computed.
+    /// The sum of the weights of pages since the baseline was last computed.
     since_baseline: f64,
     /// How many pages were judged.
     total: u64,
-    /// How many judged pages had a value, and how many of the last pages in a row had none. All pages count equally
-    /// here.
+    /// How many judged pages had a value, and how many pages in a row up to the last one had none. Unlike in `pages`,
+    /// all pages count equally here.
     #[serde(default)]
     with_value: u64,
     #[serde(default)]
@@ -122,7 +126,7 @@ pub struct Series {
     judged_at: u64,
 }
 
-/// Wilson's lower bound of a share.
+/// Wilson's lower bound of the share `filled` / `pages`.
 fn lower_bound(filled: f64, pages: f64) -> f64 {
     let n = pages.max(1.0);
     let share = (filled / n).min(1.0);
@@ -146,7 +150,7 @@ impl Series {
         series
     }
 
-    /// A series of earlier pages. For each page, `said` has its weight and whether the field had a value. `number` is
+    /// A series made from earlier pages. `said` has the weight of each page, and whether it had a value. `number` is
     /// the number of the last page.
     pub(crate) fn from_earlier_pages(said: &[(f64, bool)], number: u64) -> Series {
         let filled = said.iter().filter(|(_, is_filled)| *is_filled);
@@ -166,7 +170,8 @@ impl Series {
         }
     }
 
-    /// A series of only filled pages: those that had a value in the series `fill`, except for the last page.
+    /// A series in which every page is filled. Its pages are those with a value in the series `fill`, without the last
+    /// page.
     pub(crate) fn from_full_pages(fill: &Series, last: Witness) -> Series {
         let pages = (fill.filled - last.weight).max(0.0);
         Series {
@@ -180,7 +185,7 @@ impl Series {
         }
     }
 
-    /// Judges a page.
+    /// Counts a page and its evidence. Returns whether the series falls or recovers.
     pub fn note_page(&mut self, is_filled: bool, witness: Witness) -> Step {
         self.total += 1;
         self.note_evidence(witness.number);
@@ -208,8 +213,8 @@ impl Series {
         self.judged_at
     }
 
-    /// The log likelihood ratio of a page with or without a value: half the baseline against the baseline. `None` if
-    /// the field is not judged.
+    /// The logarithm of the likelihood ratio of a page with or without a value: half the baseline against the baseline.
+    /// `None` if the field is too rare to be judged.
     fn log_likelihood_ratio(&self, is_filled: bool) -> Option<f64> {
         let baseline = self.baseline.filter(|baseline| *baseline >= RAREST)?;
         Some(match is_filled {
@@ -255,7 +260,7 @@ impl Series {
             since,
             ..
         } = self.excursion;
-        // The pages since the fall began are removed from the counts of pages before it.
+        // The pages since the fall began are removed from the counts, which then show the share before the fall.
         self.pages = (self.pages - pages).max(0.0);
         self.filled = (self.filled - filled).clamp(0.0, self.pages);
         let after = (filled / pages.max(LEAST_WEIGHT)).min(1.0);
@@ -268,8 +273,8 @@ impl Series {
         self.recovery = 0.0;
     }
 
-    /// Makes the series fall if it has half of the evidence for a fall, because another series has fallen. Returns
-    /// whether it falls.
+    /// Makes the series fall if it has at least half of the evidence for a fall, because another series has fallen.
+    /// Returns whether it falls.
     pub(crate) fn complete_imminent_fall(&mut self) -> bool {
         let falls = self.fallen.is_none() && self.sum >= LIMIT / 2.0;
         let falls = falls && self.excursion.required_multiple() <= ONE_SOURCE;
@@ -312,7 +317,7 @@ impl Series {
         self.total
     }
 
-    /// The share of filled pages among about the last 50.
+    /// The share of pages with a value among about the last 50 pages.
     pub fn now(&self) -> f64 {
         self.now
     }
@@ -327,10 +332,10 @@ impl Series {
         self.empty_in_row
     }
 
-    /// The confidence that the last pages have no value for a reason other than chance. It is one minus the probability
-    /// of so many empty pages in a row if the share of pages with a value is still at its former lower bound. All pages
-    /// count equally, so it rises long before the sums do. It is wrong more often, because pages of one list are alike.
-    /// `None` for fewer than five such pages.
+    /// How certain it is that the last pages do not lack the value by chance. It is one minus the probability of so
+    /// many empty pages in a row if the share of pages with a value were still at its former lower bound. All pages
+    /// count equally, so it rises long before the series falls, but it is wrong more often: pages of one list are
+    /// alike. `None` for fewer than five empty pages in a row.
     pub fn loss_confidence(&self) -> Option<f64> {
         const LEAST_IN_ROW: u64 = 5;
         let before = self.total.saturating_sub(self.empty_in_row);
@@ -342,7 +347,7 @@ impl Series {
         Some(1.0 - (1.0 - least).powi(in_row))
     }
 
-    /// Whether the baseline comes from fewer than 100 pages.
+    /// Whether the baseline was computed from fewer than 100 pages.
     pub fn is_provisional(&self) -> bool {
         self.pages < PAGES
     }
@@ -352,7 +357,7 @@ impl Series {
         self.fallen
     }
 
-    /// The share of filled pages among those counted for the baseline.
+    /// The share of pages with a value, among the pages from which the baseline is computed.
     pub(crate) fn share(&self) -> f64 {
         self.filled / self.pages.max(1.0)
     }
@@ -373,7 +378,7 @@ impl Excursion {
         }
     }
 
-    /// The multiple of [`LIMIT`] that the sum must reach for a fall; infinite if the layout has not changed.
+    /// How many times [`LIMIT`] the sum must reach before the series falls; infinite if the layout has not changed.
     fn required_multiple(&self) -> f64 {
         if self.of_known_layouts * 4.0 >= self.pages {
             return f64::INFINITY;

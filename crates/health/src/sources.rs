@@ -1,8 +1,9 @@
-//! [`Sources`]: how many pages each of the last sources has led to.
+//! [`Sources`]: counts the pages that each source (a record, a seed or a linking page) has led to.
 
 use serde::{Deserialize, Serialize};
 
-/// The most sources remembered. Beyond that, the source that led to no page for the longest time is forgotten.
+/// The most sources that are remembered. For a further one, the source that led to no page for the longest time is
+/// forgotten.
 const SOURCES: usize = 64;
 
 /// The number of pages to which each of the last sources has led.

@@ -1,7 +1,7 @@
-//! Templates of pages: a page's sketch identifies its layout.
+//! Templates: groups of pages with the same layout, which is recognised by a sketch of the page.
 //!
-//! The sketch is a text of digits. For each digit, a different hash function is applied to the page's tag paths, and
-//! the smallest hash gives the digit. So the share of equal digits of two pages estimates how many paths they share. An
+//! A sketch is a text of digits. For each digit, a different hash function is applied to the page's tag paths, and the
+//! smallest hash gives the digit. So the share of equal digits of two pages estimates how many paths they share. An
 //! optional block, or a list with more entries, changes few digits. A page belongs to the template that it resembles
 //! most. A page that resembles none makes a new template.
 
@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::scope::Scope;
 
-/// The most templates distinguished in a mapping. All pages of further templates are counted together.
+/// The most templates (layouts) that are distinguished in a mapping. All pages of further templates are counted
+/// together.
 pub const MOST_TEMPLATES: usize = 32;
 
 /// The most digits of a sketch.
 const MOST_DIGITS: usize = 64;
 
-/// The number of pages from which a template counts as known: fields that it never had are not expected of its pages.
+/// A template is known from this many pages on. Fields that its pages never had are not expected of them.
 pub(crate) const KNOWN: u64 = 30;
 
 /// The percentage of equal digits in two sketches.
@@ -38,12 +39,13 @@ pub(crate) struct Template {
     /// The sketch of the template's first page. Empty for pages without a tree, and for pages of templates beyond
     /// [`MOST_TEMPLATES`].
     pub(crate) sketch: String,
-    /// The number of the template's first page.
+    /// The number of the template's first page, counted among the pages of the mapping.
     pub(crate) founded: u64,
     pub(crate) scope: Scope,
 }
 
-/// The index of a page's template, which is added if necessary. `number` is the number of the page.
+/// The index of the template to which a page belongs. A new template is added if no template resembles the page.
+/// `number` is the number of the page.
 pub(crate) fn find_or_add(
     templates: &mut Vec<Template>,
     sketch: Option<&str>,

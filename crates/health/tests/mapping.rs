@@ -1,5 +1,5 @@
-//! Tests the health of whole mappings: fields that fall together, redesigns, new kinds of pages, recovery, new
-//! versions.
+//! Tests the health of whole mappings: fields that lose their values together, redesigns, new kinds of pages, recovery,
+//! new versions.
 
 use serde_json::{Map, Value, json};
 use webfill_health::{Event, GoodPage, MappingHealth, Sign, WarningKind};
@@ -7,16 +7,16 @@ use webfill_health::{Event, GoodPage, MappingHealth, Sign, WarningKind};
 const OLD: &str = "aaaaaaaaaaaaaaaa";
 const NEW: &str = "bbbbbbbbbbbbbbbb";
 
-/// A site whose pages are read by one mapping.
+/// A simulated site whose pages are read by one mapping.
 struct Site {
     health: MappingHealth,
     number: u64,
     version: &'static str,
     known: Vec<(String, bool)>,
     template: &'static str,
-    /// The content that all URLs return; `None` if each URL has its own.
+    /// The content that all URLs return; `None` if each URL has its own content.
     content: Option<&'static str>,
-    /// The fields whose value an alternative yields, with the number of the alternative.
+    /// The fields whose value comes from an alternative chain, each with the number of the alternative.
     alternatives: Map<String, Value>,
 }
 
@@ -40,7 +40,7 @@ impl Site {
         site
     }
 
-    /// Serves pages with these fields, and returns the events.
+    /// Judges this many new pages with these fields, and returns the events.
     fn serve(&mut self, pages: u64, fields: &[&str]) -> Vec<Event> {
         let mut events = Vec::new();
         for _ in 0..pages {
@@ -103,7 +103,7 @@ fn another_kind_of_page_beside_the_known_one_only_causes_a_warning() {
         panic!("{events:?}");
     };
     assert_eq!(warning.kind, WarningKind::OtherLayout);
-    // Then only pages of the new layout come for a long time; the layout never had the field.
+    // For a long time, only pages of the new layout come, which never had the field.
     site.template = NEW;
     assert_eq!(site.serve(500, &["name"]), []);
 }
@@ -124,7 +124,7 @@ fn an_alert_is_cleared_when_the_values_are_back() {
     );
 }
 
-/// A site of two layouts; the pages of the old layout have lost their prices.
+/// A site with two layouts. The pages of the old layout have lost their prices.
 fn half_fallen_site() -> Site {
     let mut site = Site::with_known_pages(OLD, 200);
     site.template = NEW;
@@ -228,7 +228,7 @@ fn a_new_version_of_the_mapping_resets_the_state() {
     site.version = "v2";
     assert!(matches!(site.serve(1, &["name"])[..], [Event::Cleared(_)]));
     assert_eq!(site.serve(500, &["name"]), []);
-    // A few late pages of the former version do not count, but a real return to that version does.
+    // A few late pages of the former version do not count, but many pages in a row make that version current again.
     site.version = "v1";
     assert_eq!(site.serve(10, &[]), []);
     assert_eq!(site.health.report()["mapping_version"], "v2");
@@ -284,7 +284,7 @@ fn an_alternative_that_begins_to_yield_values_causes_one_warning() {
         );
         assert_eq!(site.health.warnings(), std::slice::from_ref(warning));
         assert!(site.health.alert().is_none());
-        // The old layout returns, and then disappears again. The second disappearance is reported, too.
+        // The old layout returns, and then disappears again. The second disappearance is reported too.
         site.template = OLD;
         site.alternatives.clear();
         assert_eq!(site.serve(1_000, &["name", "price"]), []);
@@ -298,7 +298,7 @@ fn an_alternative_that_always_yielded_some_values_causes_no_warning() {
     let mut site = Site::new();
     site.number = 10_000;
     for number in 0..3_000_u64 {
-        // An alternative yields the price on a quarter of the pages, in irregular order.
+        // On a quarter of the pages, in irregular order, the price comes from an alternative.
         let is_second = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 & 3 == 0;
         site.alternatives = if is_second {
             price_from_second_chain()
@@ -324,7 +324,7 @@ fn an_alternative_for_a_second_layout_causes_no_warning() {
         site.alternatives.clear();
         assert_eq!(site.serve(1, &["name", "price"]), []);
     }
-    // Then only pages of the second layout come for a long time; the first chain never yielded a value there.
+    // For a long time, only pages of the second layout come, on which the first chain never yielded a value.
     site.template = NEW;
     site.alternatives = price_from_second_chain();
     assert_eq!(site.serve(300, &["name", "price"]), []);

@@ -1,8 +1,8 @@
-//! Tests with real pages how often alerts are false when nothing has changed. The pages of three manuals are checked
-//! each night, in a new order. Each manual has a mapping with fields that all, many or few of its pages have.
+//! Tests with real pages how often alerts are false when nothing has changed. The pages of three software manuals are
+//! checked each night, in a new order. Each manual has a mapping with fields that all, many or few of its pages have.
 //!
 //! `WEBFILL_REAL_PAGES=1000000 cargo test -p webfill-health --test real_pages -- --nocapture` prints the table of
-//! `docs/explanation/health.md`. The number is how many pages of each manual are checked in each order.
+//! `docs/explanation/health.md`. The number says how many pages of each manual are checked in each order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +15,13 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Requested
 use webfill_test_needs::needs;
 use webfill_urls::Url;
 
-/// The number of pages to which one list leads. They are neighbours in the manual, which are more alike than other
-/// pages.
+/// The number of pages to which one list leads. They are neighbours in the manual, and so more alike than other pages.
 const CLUMP: usize = 10;
 
-/// After this many nights, the health of a site starts anew, so that the test covers many baselines.
+/// After this many nights, the health of a site starts from nothing, so that the test covers many baselines.
 const NIGHTS: usize = 30;
 
-/// More false alerts than this in a million pages make the test fail.
+/// The test fails if there are more false alerts than this in a million pages.
 const MOST_IN_A_MILLION: usize = 20;
 
 fn most_pages() -> usize {
@@ -30,7 +29,7 @@ fn most_pages() -> usize {
     reported.map_or(20_000, |text| text.parse().expect("a number of pages"))
 }
 
-/// The result of reading one page.
+/// What the mapping reads on one page of a manual.
 struct ReadPage {
     template: Option<String>,
     fields: Map<String, Value>,
@@ -46,11 +45,11 @@ struct Manual {
 enum Order {
     /// A new order each night, and every page has a source of its own.
     Random,
-    /// Groups of neighbours come together and share a source. The order of the groups is new each night.
+    /// Groups of neighbouring pages come together and share a source. The order of the groups is new each night.
     Clumps,
 }
 
-/// The results for one order of pages.
+/// What was counted for one order of pages.
 #[derive(Default)]
 struct Report {
     pages: usize,
@@ -112,7 +111,7 @@ fn read_manual(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Man
     Manual { name, pages }
 }
 
-/// The pages of a night in their order, each with its source.
+/// The pages of one night in random order, each with its source.
 fn random_page_order(
     order: Order,
     pages: usize,
@@ -180,7 +179,7 @@ fn check_nights(manual: &Manual, order: Order, most: usize) -> Report {
                         let alert = health.alert().expect("it was raised");
                         println!("{}: {}", manual.name, alert.text());
                         reported.alerts += 1;
-                        // A user would have corrected the mapping after the alert, so the health starts anew.
+                        // After the alert, a user would have corrected the mapping. So the health starts from nothing.
                         health = MappingHealth::new(manual.name);
                         break;
                     }
@@ -195,7 +194,7 @@ fn check_nights(manual: &Manual, order: Order, most: usize) -> Report {
     reported
 }
 
-/// Prints the number of alerts and warnings about unchanged pages, and asserts that there are few.
+/// Prints how many alerts and warnings unchanged pages cause, and asserts that there are few.
 fn assert_few_false_alerts(manual: &Manual) {
     let count = manual.pages.len();
     let mut shares: BTreeMap<&str, usize> = BTreeMap::new();
@@ -220,7 +219,7 @@ fn assert_few_false_alerts(manual: &Manual) {
             per_million(reported.alerts),
             warnings.join(", ")
         );
-        // One false alert is allowed, however few the pages are.
+        // One false alert is always allowed, because there may be few pages.
         let most = 1 + reported.pages * MOST_IN_A_MILLION / 1_000_000;
         assert!(reported.alerts <= most, "{word}: {}", reported.alerts);
     }

@@ -1,4 +1,4 @@
-//! Tests templates with real sites: a site has few templates, and another layout gets another template.
+//! Tests with real sites that a site has few templates, and that another layout gets another template.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use webfill_document::{Document, Limits};
 use webfill_health::{GoodPage, MappingHealth, is_similar};
 use webfill_test_needs::needs;
 
-/// The sketches of the pages in a folder whose file names begin with this text.
+/// The layout sketches of the pages in a folder, of those files whose names begin with `begins`.
 fn sketches(folder: &str, begins: &str) -> Vec<String> {
     let mut paths: Vec<_> = fs::read_dir(Path::new(folder))
         .expect("the package is installed")
@@ -29,7 +29,7 @@ fn sketches(folder: &str, begins: &str) -> Vec<String> {
     paths.iter().filter_map(sketch).collect()
 }
 
-/// The number of pages of each template, the greatest first.
+/// The number of pages of each template, largest first.
 fn template_sizes(sketches: &[String]) -> Vec<u64> {
     let mut health = MappingHealth::new("m");
     let fields = Map::from_iter([(String::from("name"), json!("x"))]);
@@ -78,7 +78,7 @@ fn assert_few_templates(folder: &str, begins: &str, most: usize, share: f64) -> 
 #[test]
 fn pages_of_the_python_library_are_of_few_templates() {
     let pages = assert_few_templates("/usr/share/doc/python3-doc/html/library", "", 8, 0.8);
-    // A page of another design: another frame around similar content.
+    // A page of another design: similar content in other elements.
     let other = "<table><tr><td><div><p>x<dl><dt>y<dd>z</dl></div><td><ul><li>a</ul></table><div><hr></div>";
     let other = Document::parse_html(other, &Limits::default())
         .sketch()

@@ -1,11 +1,11 @@
-//! Tests rows of pages: fewer rows, fields of rows that lose their values, and healthy lists.
+//! Tests how rows of pages are judged: fewer rows, fields of rows that lose their values, and healthy lists.
 
 use serde_json::Map;
 use webfill_health::{Event, GoodPage, MappingHealth, RowsOfPage, split_rows_name};
 
 const LAYOUT: &str = "aaaaaaaaaaaaaaaa";
 
-/// The number of rows on a page, and how many of them have stars.
+/// How many rows a page has, and how many of them have the field `stars`.
 type Page = (u64, u64);
 
 struct Site {
@@ -23,7 +23,7 @@ impl Site {
         }
     }
 
-    /// Serves a page with this key, and returns the events.
+    /// Judges a page with this URL, and returns the events.
     fn serve_page(&mut self, url: &str, (rows, stars): Page) -> Vec<Event> {
         let filled = [("item", rows), ("stars", stars)];
         let filled = filled.map(|(name, filled)| (name.to_owned(), (filled, rows)));
@@ -52,7 +52,7 @@ impl Site {
         })
     }
 
-    /// Serves new pages, and returns the events.
+    /// Judges this many new pages, and returns the events.
     fn serve(
         &mut self,
         pages: u64,
@@ -73,13 +73,14 @@ impl Site {
     }
 }
 
-/// A page whose rows each have stars with this probability.
+/// A page of `rows` rows, each of which has the field `stars` with the probability `share`.
 fn page_with_stars(rng: &mut fastrand::Rng, rows: u64, share: f64) -> Page {
     let stars = (0..rows).filter(|_| rng.f64() < share).count();
     (rows, stars as u64)
 }
 
-/// A page of a list with thirty rows per page. A quarter of the pages are the last of their list, with fewer rows.
+/// A page of a list with thirty rows per page. Every fourth page on average is the last one of its list and has fewer
+/// rows.
 fn page_of_thirty(rng: &mut fastrand::Rng) -> Page {
     let rows = match rng.f64() < 0.25 {
         true => rng.u64(1..30),

@@ -1,7 +1,7 @@
 //! Simulates pages to measure how often an alert is false, and how many pages it takes to notice a loss.
 //!
 //! `WEBFILL_SIMULATION_PAGES=10000000 cargo test -p webfill-health --test simulation -- --nocapture` prints the tables
-//! of `docs/explanation/health.md`. The number is how many pages are simulated for each rate of filling.
+//! of `docs/explanation/health.md`. The number says how many pages are simulated for each share of pages with a value.
 
 use serde_json::{Map, Value, json};
 use webfill_health::{
@@ -10,7 +10,7 @@ use webfill_health::{
 
 const RATES: [f64; 5] = [0.99, 0.95, 0.80, 0.50, 0.20];
 
-/// How many pages a list leads to on average, if pages come in clumps.
+/// How many pages a list leads to on average, if pages come in groups.
 const CLUMP: f64 = 10.0;
 
 /// A loss that is not noticed after this many pages counts as never noticed.
@@ -21,11 +21,12 @@ fn page_count() -> u64 {
     reported.map_or(300_000, |text| text.parse().expect("a number of pages"))
 }
 
-/// Simulated pages: whether they have a value, and their source.
+/// A source of simulated pages: whether each has a value, and which source led to it.
 struct Web {
     rng: fastrand::Rng,
     rate: f64,
-    /// The probability that a page has a value if and only if its list has one. Otherwise, `rate` alone decides.
+    /// The probability that a page is like its list: it has a value if and only if the list has. Otherwise, `rate`
+    /// decides.
     alike: f64,
     source: u64,
     of_list: bool,
@@ -68,7 +69,7 @@ impl Web {
     }
 }
 
-/// The number of false alerts in this many pages.
+/// The number of false alerts in this many pages, of which the share `rate` has a value.
 fn count_false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
     let mut alerts = 0;
     // Each site has only 10,000 pages, so that many baselines are tested.
@@ -83,7 +84,8 @@ fn count_false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
     alerts
 }
 
-/// How many pages it takes to notice a loss: the median and the 95th percentile of 1,000 sites.
+/// How many pages it takes to notice that only the share `left` of values is left: the median and the 95th percentile
+/// of 1,000 sites.
 fn pages_until_alert(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, u64) {
     let mut all: Vec<u64> = (0..1_000)
         .map(|site| {
@@ -138,7 +140,7 @@ fn alerts_are_true_and_soon() {
     }
 }
 
-/// A page of a mapping, as a crawl delivers it.
+/// A page of a mapping, as a crawl would deliver it.
 fn page<'a>(
     fields: &'a Map<String, Value>,
     alternatives: &'a Map<String, Value>,
@@ -208,7 +210,8 @@ fn whole_mappings_raise_no_false_alert_and_warn_rarely() {
     );
 }
 
-/// Serves pages whose only field comes from its first chain at this rate. Returns the number of warnings.
+/// Judges pages with one field, whose first chain yields the value on the share `rate` of pages. Otherwise an
+/// alternative does. Returns the number of warnings.
 fn serve_alternatives(
     health: &mut MappingHealth,
     rng: &mut fastrand::Rng,

@@ -1,5 +1,5 @@
-//! Tests sites of few pages that are checked night after night: when a redesign is noticed, and how often an alert is
-//! false.
+//! Tests sites of few pages that are checked night after night: how soon a redesign is noticed, and how often an alert
+//! is false.
 
 use serde_json::{Map, Value, json};
 use webfill_health::{Event, GoodPage, MappingHealth};
@@ -26,8 +26,8 @@ impl Site {
         }
     }
 
-    /// Checks all pages once, as in one night. `has` returns whether a page has a value for a field. Returns whether an
-    /// alert was raised.
+    /// Checks all pages once, as in one night. `has` returns whether a page has a value for a field. The result is
+    /// whether an alert was raised.
     fn check_pages(&mut self, mut has: impl FnMut(usize, &str) -> bool) -> bool {
         self.night += 1;
         let mut is_alerting = false;
@@ -63,8 +63,8 @@ impl Site {
     }
 }
 
-/// Redesigns: the number of pages, whether a listing links to them, and the number of healthy nights before. Then
-/// whether the redesign has a new template, and the number of nights until it must be reported.
+/// Redesigns: the number of pages, whether a listing links to them, and the number of healthy nights before; then
+/// whether the redesign has a new template, and the number of nights within which it must be reported.
 const REDESIGNS: &[(usize, bool, usize, bool, usize)] = &[
     (6, false, 1, true, 2),
     (6, true, 1, true, 2),
@@ -101,7 +101,7 @@ fn a_redesign_of_a_small_site_is_reported_on_its_first_nights() {
         let mut names = alert.field_names();
         names.sort_unstable();
         assert_eq!(names, ["phone", "price"], "{pages} pages");
-        // The alert ends when the values are back.
+        // The alert is cleared when the values are back.
         let over = (1..=10).find(|_| {
             site.check_pages(|_, _| true);
             site.health.alert().is_none()
@@ -117,7 +117,7 @@ fn a_crawl_of_few_pages_reports_a_field_missing_from_its_second_half() {
     assert!(site.check_pages(|number, name| number < 24 || name == "name"));
 }
 
-/// Probabilities that a check draws anew whether a page has a field.
+/// Probabilities that a check draws again, by chance, whether a page has a field.
 const COMES_AND_GOES: &[f64] = &[0.0, 0.01, 0.03];
 
 #[test]
