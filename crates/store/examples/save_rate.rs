@@ -24,7 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How many pages each writer saves.
 const PAGES: u64 = 40_000;
-/// The pages per second of all writers together, from which the size of a batch is computed.
+/// The pages that all writers together save per second, from which the size of a batch is computed.
 const RATE: f64 = 1_000.0;
 const FIELDS: [&str; 5] = ["name", "born", "city", "about", "links"];
 

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_comes_back_from_its_text() {
+    fn a_cursor_is_parsed_from_its_text() {
         let one = Cursor::new("a1b2", 17, 0);
         let two = Cursor::new("a1b2", u64::MAX >> 1, 511);
         for cursor in [Cursor::start(), one, two] {

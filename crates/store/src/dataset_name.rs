@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_not_fit_into_a_key_are_refused() {
+    fn names_that_do_not_fit_into_a_key_are_refused() {
         for name in ["", "a/b", "a\nb", "\u{7f}", &"ä".repeat(101)] {
             assert!(name.parse::<DatasetName>().is_err(), "{name:?}");
         }

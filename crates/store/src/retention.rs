@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_goes_before_the_pages_that_it_names() {
+    fn log_entries_are_dropped_before_their_pages() {
         assert_eq!(cutoff(0, 0), cutoff_days_ago(None, None));
         assert_eq!(cutoff(0, 7), cutoff_days_ago(None, Some(7)));
         assert_eq!(cutoff(30, 0), cutoff_days_ago(Some(30), Some(29)));

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_one_key_clash_if_they_say_different_things() {
+    fn rows_with_one_key_clash_if_their_values_differ() {
         let row = |item: Value, stars: Value| json!({"user": "ada", "item": item, "stars": stars});
         let first = row(json!("a"), json!(4));
         for (second, lost) in [

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_come_back_as_they_went_in() {
+    fn times_are_parsed_as_they_were_written() {
         for at_ms in [0, 1, -1, 1_767_268_800_123, FIRST_MS] {
             let text = iso_time(at_ms);
             assert_eq!(text.len(), 24, "{text}");

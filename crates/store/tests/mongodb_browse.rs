@@ -16,7 +16,7 @@ use webfill_wire::Outcome;
 const STORED: usize = 1_500;
 const ROWS: u32 = 10;
 
-/// How many keys of an index one command may read: those of the rows, and a few for each of the 18 outcomes.
+/// How many keys of an index one command may read: those of the returned rows, and a few for each of the 18 outcomes.
 const MOST_KEYS: i64 = 300;
 
 fn crawl_id() -> CrawlId {
@@ -70,7 +70,7 @@ async fn fill(store: &dyn Store) {
     }
 }
 
-/// Reads two pages of every list.
+/// Reads the first two pages of every list.
 async fn browse_all(browse: &dyn Browse) {
     let of_crawl = PageFilter {
         crawl: Some(crawl_id()),

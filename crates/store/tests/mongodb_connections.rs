@@ -7,9 +7,9 @@ use webfill_test_mongod::Mongod;
 use webfill_test_needs::needs;
 use webfill_wire::Outcome;
 
-/// The connections with which the driver monitors each server.
+/// How many connections the driver opens to monitor a server.
 const WATCHING: i32 = 2;
-/// The monitoring connections of the test's own client, which may open late.
+/// The monitoring connections of the test's own client, which may open only after the first count.
 const OWN: i32 = WATCHING;
 
 async fn count_open_connections(client: &Client) -> i32 {
@@ -48,7 +48,7 @@ async fn a_process_opens_few_connections_however_much_it_does_at_once() {
     assert!((1..=4 + WATCHING + OWN).contains(&opened), "{opened}");
 }
 
-/// The workers of a fleet save like this while they need nothing from the cache.
+/// The workers of a fleet save pages like this as long as they do not use the cache.
 #[needs(mongod)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_that_save_one_page_after_another_have_three_connections_each() {

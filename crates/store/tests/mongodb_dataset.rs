@@ -8,7 +8,7 @@ use webfill_store::{
 use webfill_test_mongod::{Mongod, fresh_database};
 use webfill_test_needs::needs;
 
-/// A server's database with a collection `people`.
+/// A database on a test server, with a collection `people`.
 struct People {
     uri: MongoUri,
     database: Database,
@@ -37,7 +37,7 @@ impl People {
     }
 }
 
-/// Reads to the end, on a thread that may block.
+/// Reads the collection to its end, on a thread that may block.
 async fn read(dataset: &Dataset, after: Option<&str>) -> Vec<Vec<DatasetDocument>> {
     let documents = dataset.read(after).unwrap();
     let reading = tokio::task::spawn_blocking(|| documents.collect::<Result<Vec<_>, StoreError>>());
@@ -51,7 +51,7 @@ fn ids(chunks: &[Vec<DatasetDocument>]) -> Vec<String> {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn reading_goes_on_behind_any_document_whatever_the_type_of_its_id() {
+async fn reading_continues_after_any_document_whatever_the_type_of_its_id() {
     let oid: ObjectId = "0123456789abcdef01234567".parse().unwrap();
     let mut all: Vec<Bson> = (0..600).map(Bson::from).collect();
     all.extend([
@@ -112,7 +112,7 @@ async fn a_server_that_goes_away_in_the_middle_is_waited_for() {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn going_on_uses_the_index_of_ids() {
+async fn continuing_after_a_document_uses_the_index_of_ids() {
     let documents = (0..2_000).map(|id| doc! {"_id": id, "even": id % 2 == 0});
     let people = People::of(documents.collect()).await;
     let source = people.source().with_query(r#"{"even": true}"#).unwrap();
@@ -144,7 +144,7 @@ async fn a_chunk_of_large_documents_holds_few_of_them() {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn what_is_projected_and_not_there_is_null() {
+async fn projected_fields_that_a_document_lacks_are_null() {
     let people = People::of(vec![doc! {"_id": 1, "a": {"b": 2}, "c": 3}]).await;
     let projection = r#"{"name": "$a.b", "city": 1, "links": ["$a.b", "$x"]}"#;
     let source = people.source().with_projection(projection).unwrap();
@@ -157,7 +157,7 @@ async fn what_is_projected_and_not_there_is_null() {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn what_cannot_be_read_or_written_is_refused_when_it_is_opened() {
+async fn an_unreadable_or_unwritable_collection_is_refused_when_opened() {
     let people = People::of(vec![doc! {"_id": 1}]).await;
     let refusal = async |source: DatasetSource| match Dataset::open(source).await {
         Err(error) if error.is_fatal() => error.to_string(),

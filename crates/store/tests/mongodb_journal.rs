@@ -41,7 +41,7 @@ fn record_part(number: u64, epoch: u64, part: &[u8], is_last: bool) -> Record {
     }
 }
 
-/// Whole commits with these numbers.
+/// Records of commits with these numbers, each of which has one part.
 fn commits(numbers: impl IntoIterator<Item = u64>, epoch: u64) -> Vec<Record> {
     let commit = |number| record_part(number, epoch, format!("commit {number}").as_bytes(), true);
     numbers.into_iter().map(commit).collect()
@@ -90,7 +90,7 @@ async fn records_are_read_as_they_were_added() {
     assert_eq!(extent, Some(JournalExtent { first, last, epoch }));
 }
 
-/// A dispatcher that was replaced fails at its next record, and nothing that it sends is added.
+/// A dispatcher that was replaced cannot append a record, and nothing that it sends is added.
 #[needs(mongod)]
 #[tokio::test]
 async fn a_number_is_added_once() {
@@ -173,7 +173,7 @@ async fn a_cut_leaves_the_last_record_and_other_groups() {
     assert_eq!(read_all(&neighbour, 0, MANY_BYTES).await, records);
 }
 
-/// Records that a newer version has written are not misread. Those before them are still read.
+/// Records that a newer version has written are reported as unreadable. Those before them can still be read.
 #[needs(mongod)]
 #[tokio::test]
 async fn a_record_of_another_format_is_reported() {
@@ -197,7 +197,7 @@ async fn a_record_of_another_format_is_reported() {
     );
 }
 
-/// A commit of the largest size has parts that a message can hold.
+/// A commit of the largest size does not fit into one message to the server, but each of its parts does.
 #[needs(mongod)]
 #[tokio::test]
 async fn records_larger_than_a_message_are_added_together() {
@@ -268,8 +268,8 @@ async fn a_lease_is_renewed_taken_and_given_up() {
     assert!(one.renew_lease(3).await.unwrap());
 }
 
-/// Two dispatchers append in turn while primaries die. Each number has one record, no acknowledged record is lost, and
-/// a dispatcher that was replaced adds nothing more.
+/// Two dispatchers append in turn while primaries are killed. Each number has one record, no acknowledged record is
+/// lost, and a dispatcher that was replaced adds nothing more.
 #[needs(mongod)]
 #[tokio::test]
 async fn primaries_that_die_lose_no_record_and_add_none_twice() {

@@ -70,10 +70,10 @@ async fn pages_that_are_older_than_the_log_are_read_too() {
     assert_eq!(urls, [""; 0], "they are entered once");
 }
 
-/// An entry was lost with its primary, after the next entry had been written.
+/// The log lacks an entry: it was lost with its primary, after the next entry had been written.
 #[needs(mongod)]
 #[tokio::test]
-async fn a_reader_closes_a_hole_before_it_goes_on() {
+async fn a_reader_closes_a_gap_before_it_continues() {
     let database = fresh_database();
     let store = open_store(database.uri()).await;
     for number in 0..30 {
@@ -98,7 +98,7 @@ async fn a_reader_closes_a_hole_before_it_goes_on() {
 }
 
 /// Each worker of a fleet is a client, and appends an entry for each of its saves. A client alone needs two commands
-/// for a save. Further commands are attempts with a number that another client has taken.
+/// for a save. It needs more if another client has taken the number that it tried.
 #[needs(mongod)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
@@ -133,7 +133,7 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     let log = log_collection(&uri).await;
     let last = log.count_documents(doc! {"_id": {"$gt": 0}}).await.unwrap();
     let beyond = log.find_one(doc! {"_id": {"$gt": last as i64}}).await;
-    // A command that met a transient error may have appended twice.
+    // A command that was repeated after a transient error may have appended two entries.
     assert!(last >= saves, "{last}");
     assert_eq!(beyond.unwrap(), None);
     let (urls, _) = read_changed_urls(&*stores[0], &Cursor::start()).await;
@@ -141,7 +141,7 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     assert_eq!(seen.len() as u64, saves);
 }
 
-/// Drops old entries of the log, but no page. Returns how many.
+/// Drops old entries of the log, but no page. Returns how many entries were dropped.
 async fn drop_entries(store: &dyn Store, log_ms: i64) -> u64 {
     let cutoff = Cutoff {
         pages_ms: None,
@@ -155,7 +155,7 @@ async fn drop_entries(store: &dyn Store, log_ms: i64) -> u64 {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
+async fn old_entries_are_dropped_without_pages_and_numbers_continue() {
     let database = fresh_database();
     let store = open_store(database.uri()).await;
     let log = log_collection(database.uri()).await;
@@ -176,7 +176,7 @@ async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
         "it is the newest"
     );
     assert_eq!(read_changed_urls(&*store, &start).await.0, [""; 0]);
-    // An entry without a time, like one that fills a gap, is dropped together with the next entry that has a time.
+    // An entry without a time, such as one that fills a gap, is dropped together with the next entry that has a time.
     save(&*store, 3..4).await;
     let undated = doc! {"$unset": {"at": ""}};
     log.update_one(doc! {"_id": 4}, undated).await.unwrap();

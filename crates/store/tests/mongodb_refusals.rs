@@ -35,7 +35,7 @@ async fn create_user(client: &Client, database: &str, user: Document) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_waited_for_a_moment() {
+async fn a_missing_server_is_waited_for_a_short_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -84,7 +84,7 @@ async fn a_database_without_webfills_collections_is_not_exported() {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn users_without_rights_learn_what_they_lack() {
+async fn users_without_rights_are_shown_what_they_lack() {
     let mongod = Mongod::start_with(&["--auth"]);
     let address = mongod.address();
     let admin = Client::with_uri_str(format!("mongodb://{address}"))
@@ -181,7 +181,7 @@ impl Certificates {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn certificates_let_in_whom_they_should_and_nobody_else() {
+async fn only_clients_with_a_valid_certificate_are_accepted() {
     let (ours, foreign) = (Certificates::make(), Certificates::make());
     let (server, ca) = (ours.path("both.pem"), ours.path("ca.pem"));
     let options = [

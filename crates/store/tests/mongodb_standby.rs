@@ -24,7 +24,7 @@ async fn connect(database: &Database) -> JournalStore {
     connected.expect("a connection")
 }
 
-/// Puts the parts of a snapshot, each with one byte.
+/// Adds the parts of a snapshot, each of which has one byte.
 async fn put_parts(journal: &JournalStore, number: u64, maker: u64, parts: &[u8]) -> Snapshot {
     for (part, byte) in (0..).zip(parts) {
         let put = journal.put_snapshot_part((number, maker), part, vec![*byte]);
@@ -60,7 +60,8 @@ async fn a_snapshot_is_there_once_it_is_complete_and_replaces_earlier_ones() {
     assert_eq!(journal.newest_snapshot().await.unwrap(), Some(first));
     let whole = [Some(vec![1]), Some(vec![2])];
     assert_eq!(read_parts(&journal, first).await, whole);
-    // Another snapshot of the same record changes nothing. If an answer was lost, the repeated call gives it again.
+    // A second snapshot up to the same record changes nothing. Finishing the first one again, as after a lost answer,
+    // succeeds.
     let same = put_parts(&journal, 10, 3, &[8]).await;
     assert!(!journal.finish_snapshot(same).await.unwrap());
     assert!(journal.finish_snapshot(first).await.unwrap());
@@ -153,7 +154,7 @@ async fn a_former_dispatcher_changes_no_state_after_the_next_one_has_begun() {
     let open = vec![String::from("a.example")];
     let removed = second.change_site_states(Vec::new(), open);
     assert_eq!(removed.await.unwrap(), written);
-    // Writes of the former dispatcher come too late, even for crawls that the next dispatcher has not written.
+    // The former dispatcher cannot write any more, even crawls that the next dispatcher has not written.
     old.updated_at_ms += 1;
     let replaced = FencedWrite::Replaced;
     assert_eq!(first.begin().await.unwrap(), replaced);

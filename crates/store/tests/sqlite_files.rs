@@ -243,7 +243,7 @@ async fn the_log_stays_short_while_several_write_without_a_pause() {
                 let saved = opened.store.save(pages.collect()).await;
                 assert!(saved.iter().all(Result::is_ok), "{saved:?}");
             }
-            // Kept open, because closing the last connection would remove the log.
+            // The connection is kept open, because SQLite removes the log when the last connection is closed.
             opened
         }
     };
@@ -331,7 +331,8 @@ const BATCH: u64 = 8;
 
 const WRITER_FILE: &str = "WEBFILL_TEST_STORE_WRITER";
 
-/// A separate process. It saves pages until it is killed, and reports after each answered batch how many there are.
+/// Runs as a separate process that saves pages until it is killed. After each answered batch, it reports how many pages
+/// there are.
 #[tokio::test]
 #[ignore = "is started by what_was_answered_survives_the_death_of_every_process"]
 async fn writer_process() {
@@ -350,7 +351,7 @@ async fn writer_process() {
     }
 }
 
-/// The file with one byte for each answered batch. Its length is right whenever its writer dies.
+/// The file to which the writer appends one byte for each answered batch. Its length is right whenever the writer dies.
 fn answered_file(store: &Path, process: u32) -> PathBuf {
     store.with_extension(format!("{process}.answered"))
 }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_comes_back_from_its_text() {
+    fn a_place_is_parsed_from_its_text() {
         for place in [
             Place::newest_first([
                 String::from("2026-01-01T12:00:00.000Z"),

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_decided_about_what_nobody_has_seen() {
+    fn a_value_that_the_person_has_not_seen_is_not_decided() {
         let mut record = filled_record();
         let before = record.clone();
         let decision = |field: &str, seen: Value, answer| Decision {

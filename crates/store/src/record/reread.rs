@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_fetch_of_the_page_knows_better() {
+    fn a_value_of_a_later_fetch_is_not_replaced() {
         let mut record = record();
         let now = fields(json!({"price": "11"}));
         let earlier = values(&now, AT_MS - 1);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_another_fetch_does_not_answer_a_refresh() {
+    fn rereading_another_page_does_not_end_a_refresh() {
         let mut record = record();
         let rules = FillRules::default();
         record.mark_for_refresh(&["price".into()]);

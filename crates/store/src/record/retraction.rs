@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_the_page_go_and_values_of_others_stay() {
+    fn values_of_the_page_are_removed_and_values_of_others_stay() {
         let rules = FillRules::default();
         let (block, real) = (values("Just a moment", ""), values("Ada", "Ockham"));
         let taken = ("http://a.org/1", iso_time(AT_MS));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_that_met_a_block_has_found_nothing() {
+    fn a_refresh_that_got_a_block_page_stays_pending() {
         let rules = FillRules::default();
         let (real, block) = (values("Ada", "Ockham"), values("Just a moment", "Nowhere"));
         let url = "http://a.org/1";

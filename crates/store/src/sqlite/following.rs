@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_without_a_commit_are_no_part_of_a_copy() {
+    fn frames_without_a_commit_are_not_copied() {
         let folder = tempfile::tempdir().unwrap();
         let copies = folder.path().join("copies");
         fs::create_dir(&copies).unwrap();

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_counts_once_and_not_at_all_if_it_is_back() {
+    fn a_value_counts_once_and_not_if_it_changed_back() {
         let tally = ValueChangeCounter::new().unwrap();
         assert_eq!(tally.counts().unwrap(), (0, ValueCounts::new()));
         let (ada, bob) = ("people/ada", "people/bob");

@@ -45,7 +45,7 @@ async fn apply_changes(clients: &Clients, changes: Vec<BodyChange>) {
 pub(crate) async fn the_body_of_the_later_delivery_is_kept(clients: &Clients) {
     assert_eq!(read_all_bodies(clients).await, []);
     apply_changes(clients, vec![BodyChange::Keep(body(1, 2, NOON_MS))]).await;
-    // The later delivery wins, whatever the clocks say.
+    // The body of the later delivery is kept, even if its time is earlier.
     apply_changes(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS + 9))]).await;
     assert_eq!(read_all_bodies(clients).await, [body(1, 2, NOON_MS)]);
     apply_changes(clients, vec![BodyChange::Keep(body(1, 3, NOON_MS - 9))]).await;
@@ -60,7 +60,7 @@ pub(crate) async fn the_body_of_the_later_delivery_is_kept(clients: &Clients) {
     assert_eq!(bodies.bodies(&elsewhere, None).await.unwrap(), []);
 }
 
-pub(crate) async fn a_body_stays_with_an_unchanged_page_and_goes_with_a_failed_one(
+pub(crate) async fn a_body_is_kept_if_its_page_is_unchanged_and_dropped_if_it_fails(
     clients: &Clients,
 ) {
     apply_changes(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS))]).await;
@@ -87,7 +87,7 @@ pub(crate) async fn a_body_stays_with_an_unchanged_page_and_goes_with_a_failed_o
     assert_eq!(read_all_bodies(clients).await, []);
 }
 
-pub(crate) async fn of_too_many_bodies_the_oldest_go_in_the_end(clients: &Clients) {
+pub(crate) async fn beyond_the_limit_the_oldest_bodies_are_dropped(clients: &Clients) {
     let large = |number: u32| Body {
         body: vec![number as u8; 100_000],
         ..body(number, 1, NOON_MS + i64::from(number))

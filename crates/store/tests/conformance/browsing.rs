@@ -115,7 +115,7 @@ fn matches_filter(page: &Page, filter: &PageFilter) -> bool {
             .is_none_or(|apps| apps.contains(&page.app_id))
 }
 
-pub(crate) async fn pages_are_listed_by_what_they_are(clients: &Clients) {
+pub(crate) async fn pages_are_listed_by_every_filter(clients: &Clients) {
     let saved = save_pages(&*clients.first.store).await;
     let browse = &*clients.second.browse;
     for is_prepared in [false, true] {
@@ -143,7 +143,7 @@ pub(crate) async fn pages_are_listed_by_what_they_are(clients: &Clients) {
     }
 }
 
-pub(crate) async fn a_page_of_a_list_says_what_is_stored_of_it(clients: &Clients) {
+pub(crate) async fn a_listed_page_shows_its_stored_values(clients: &Clients) {
     let saved = save_pages(&*clients.first.store).await;
     let browse = &*clients.second.browse;
     browse.create_missing_indexes().await.unwrap();
@@ -180,7 +180,7 @@ pub(crate) async fn a_page_of_a_list_says_what_is_stored_of_it(clients: &Clients
     assert_eq!(browse.page("app/c1/none").await.unwrap(), None);
 }
 
-pub(crate) async fn a_list_goes_on_where_it_was_whatever_is_stored_meanwhile(clients: &Clients) {
+pub(crate) async fn a_list_continues_at_its_place_while_pages_are_saved(clients: &Clients) {
     let store = &*clients.first.store;
     save_pages(store).await;
     let browse = &*clients.second.browse;
@@ -190,7 +190,7 @@ pub(crate) async fn a_list_goes_on_where_it_was_whatever_is_stored_meanwhile(cli
         ..PageFilter::default()
     };
     let first = browse.pages(&filter, None, 10).await.unwrap();
-    // One page of the list is fetched again, and new ones are added.
+    // Meanwhile, one page of the list is fetched again, and new pages are added.
     for number in [29, 1_000, 1_001] {
         let page = Page {
             started_at_ms: NOON_MS + 500,
@@ -210,7 +210,7 @@ pub(crate) async fn a_list_goes_on_where_it_was_whatever_is_stored_meanwhile(cli
     assert_eq!(rest.len(), 20);
 }
 
-pub(crate) async fn a_body_is_reported_if_it_is_that_of_the_page(clients: &Clients) {
+pub(crate) async fn a_body_is_found_only_if_it_belongs_to_the_present_page(clients: &Clients) {
     let store = &*clients.first.store;
     let browse = &*clients.second.browse;
     let hashed = |hash: &str| Page {
@@ -238,8 +238,8 @@ pub(crate) async fn a_body_is_reported_if_it_is_that_of_the_page(clients: &Clien
     assert_eq!(browse.body(&id).await.unwrap(), None);
 }
 
-/// Places come back from browsers, so the rows they name need not exist.
-pub(crate) async fn a_place_that_no_list_has_given_ends_in_an_answer(clients: &Clients) {
+/// Browsers send places back, so a place may name a row that does not exist.
+pub(crate) async fn an_invented_place_in_a_list_gets_an_answer(clients: &Clients) {
     save_pages(&*clients.first.store).await;
     put_records(&*clients.first.store).await;
     let browse = &*clients.second.browse;

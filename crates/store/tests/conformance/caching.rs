@@ -27,7 +27,7 @@ fn site_clock(last_start_ms: i64) -> SiteClockEntry {
     }
 }
 
-pub(crate) async fn robots_come_back_for_a_day_fresh_or_not(clients: &Clients) {
+pub(crate) async fn robots_files_are_returned_for_a_day_fresh_or_not(clients: &Clients) {
     let cache = &*clients.first.cache;
     let unreachable = RobotsEntry {
         status: None,
@@ -143,7 +143,7 @@ pub(crate) async fn clocks_of_idle_sites_are_forgotten(clients: &Clients) {
     assert_eq!(too_late, [None, None, Some(blocked)]);
 }
 
-pub(crate) async fn hostile_names_of_sites_and_origins_are_names(clients: &Clients) {
+pub(crate) async fn hostile_names_of_sites_and_origins_are_stored_unchanged(clients: &Clients) {
     let cache = &*clients.first.cache;
     for text in HOSTILE {
         let entry = RobotsEntry {

@@ -12,7 +12,7 @@ use webfill_wire::Delivery;
 
 use super::*;
 
-/// The entries after a cursor, and the cursor to continue from.
+/// The pages that were saved after a cursor, and the cursor to continue from.
 async fn changes(
     store: &dyn Store,
     after: &Cursor,
@@ -91,7 +91,7 @@ pub(crate) async fn many_large_pages_are_found_one_after_another(clients: &Clien
     assert_eq!(pages.len(), 5);
 }
 
-pub(crate) async fn changes_come_in_the_order_of_their_saves(clients: &Clients) {
+pub(crate) async fn changes_are_read_in_the_order_of_their_saves(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     let (nothing, start) = changes(first, &Cursor::start(), &filter_for_everything()).await;
     assert!(nothing.is_empty());
@@ -107,8 +107,8 @@ pub(crate) async fn changes_come_in_the_order_of_their_saves(clients: &Clients) 
     assert_eq!(still, end);
 }
 
-/// Reading can continue after every page, whichever batch it was saved in.
-pub(crate) async fn a_cursor_goes_on_behind_its_page(clients: &Clients) {
+/// A reader can continue after every page, even within a batch of pages that were saved together.
+pub(crate) async fn a_cursor_continues_after_its_page(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..7).await;
     save_batch(store, 7..8).await;
@@ -125,7 +125,7 @@ pub(crate) async fn a_cursor_goes_on_behind_its_page(clients: &Clients) {
     }
 }
 
-pub(crate) async fn changes_keep_to_their_filter(clients: &Clients) {
+pub(crate) async fn only_changes_that_match_the_filter_are_read(clients: &Clients) {
     let store = &*clients.first.store;
     let mut batch = Vec::new();
     for (app, crawl) in [("a", "1"), ("a", "2"), ("b", "1"), ("a", "10")] {
@@ -165,7 +165,7 @@ pub(crate) async fn changes_keep_to_their_filter(clients: &Clients) {
     }
 }
 
-pub(crate) async fn a_page_that_was_saved_anew_comes_anew(clients: &Clients) {
+pub(crate) async fn a_page_that_was_saved_again_is_read_again(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..3).await;
     let (_, end) = changes(store, &Cursor::start(), &filter_for_everything()).await;
@@ -220,7 +220,7 @@ pub(crate) async fn a_cursor_of_another_store_is_refused(clients: &Clients) {
     );
 }
 
-pub(crate) async fn a_taker_that_fails_ends_the_reading(clients: &Clients) {
+pub(crate) async fn a_failing_callback_ends_the_reading(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..600).await;
     let mut taken = 0;

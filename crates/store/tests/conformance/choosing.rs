@@ -34,7 +34,8 @@ pub(crate) async fn of_two_values_the_first_stays_and_the_other_is_a_candidate(c
     assert_eq!(kept["candidates"], json!({"city": [other]}));
 }
 
-/// Whichever value arrives first, that of the better mapping is kept, and the other one becomes a candidate.
+/// The value of the mapping with the higher priority is kept, whichever value arrives first. The other one becomes a
+/// candidate.
 pub(crate) async fn the_mapping_that_comes_first_wins_whenever_it_arrives(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(std::sync::Arc::new(order(&["best", "good"])));
@@ -68,7 +69,7 @@ pub(crate) async fn the_mapping_that_comes_first_wins_whenever_it_arrives(client
 }
 
 /// A refresh prefers the page that gave the present value. Another page with another value does not replace it.
-pub(crate) async fn pages_that_disagree_do_not_take_turns(clients: &Clients) {
+pub(crate) async fn pages_that_disagree_do_not_replace_each_others_values(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("r", json!({"city": null}))]).await;
     let fetched = |url: &str, city: &str, number: u32| {
@@ -107,7 +108,7 @@ pub(crate) async fn pages_that_disagree_do_not_take_turns(clients: &Clients) {
     }
 }
 
-pub(crate) async fn what_the_user_gave_has_no_candidates(clients: &Clients) {
+pub(crate) async fn values_of_the_user_have_no_candidates(clients: &Clients) {
     let store = &*clients.first.store;
     put(
         store,

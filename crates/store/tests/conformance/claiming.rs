@@ -47,7 +47,7 @@ pub(crate) async fn a_crawl_is_claimed_by_one_process_at_a_time(clients: &Client
     assert_eq!(try_claim(second, &other).await, None);
 }
 
-pub(crate) async fn a_claim_that_lapsed_is_taken_over_and_its_owner_learns_it(clients: &Clients) {
+pub(crate) async fn a_lapsed_claim_is_taken_over_and_its_owner_cannot_renew_it(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     let (one, other) = (claim("app", "1", "a"), claim("app", "2", "b"));
     assert_eq!(try_claim(first, &one).await, None);

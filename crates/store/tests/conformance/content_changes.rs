@@ -48,18 +48,18 @@ fn judgement(revision: u64, writer: &str, state: &[u8], changes: Vec<Change>) ->
     }
 }
 
-async fn all(store: &dyn Store) -> Vec<Change> {
+async fn read_all_changes(store: &dyn Store) -> Vec<Change> {
     let filter = ChangeFilter::default();
     store.content_changes(&filter, 0, 100).await.unwrap()
 }
 
-pub(crate) async fn a_judgement_is_stored_onto_the_one_before_it(clients: &Clients) {
+pub(crate) async fn a_comparison_is_stored_only_directly_after_the_last_one(clients: &Clients) {
     let (one, other) = (&*clients.first.store, &*clients.second.store);
     assert_eq!(
         one.load_compared_position().await.unwrap(),
         ComparedPosition::default()
     );
-    assert_eq!(all(one).await, []);
+    assert_eq!(read_all_changes(one).await, []);
     let first = vec![
         change(1, "https://a.org/1", ChangeKind::New),
         change(2, "https://a.org/2", ChangeKind::Gone),
@@ -77,7 +77,7 @@ pub(crate) async fn a_judgement_is_stored_onto_the_one_before_it(clients: &Clien
     assert!(!other.put_judgement(late).await.unwrap());
     let ahead = judgement(3, "other", b"ahead", Vec::new());
     assert!(!other.put_judgement(ahead).await.unwrap());
-    assert_eq!(all(other).await, first);
+    assert_eq!(read_all_changes(other).await, first);
     let kept = other
         .versions(vec!["app/c1/0".into(), "app/c1/1".into()])
         .await;
@@ -169,7 +169,7 @@ pub(crate) async fn checked_pages_are_listed_with_their_checks(clients: &Clients
     assert!(pages.iter().all(|page| page.get("snapshot").is_none()));
 }
 
-pub(crate) async fn documents_that_a_run_has_met_first_are_counted(clients: &Clients) {
+pub(crate) async fn documents_that_are_new_in_a_run_are_counted(clients: &Clients) {
     let store = &*clients.first.store;
     let url = |number: u64| format!("https://a.org/{number}");
     for number in 1..=4 {

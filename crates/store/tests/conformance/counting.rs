@@ -94,7 +94,7 @@ pub(crate) async fn a_crawl_comes_back_and_keeps_its_first_start(clients: &Clien
     }
 }
 
-pub(crate) async fn a_record_that_was_read_elsewhere_before_is_reported(clients: &Clients) {
+pub(crate) async fn a_record_that_was_read_at_another_position_is_reported(clients: &Clients) {
     let store = &*clients.first.store;
     store.put_crawl(crawl(crawl_id())).await.unwrap();
     let read_at = |position: Option<u64>, id: &str| DatasetRecord {
@@ -174,7 +174,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
             outcome: Outcome::HttpError,
             ..read("e", Some("people"), json!({}))
         },
-        // This page is of a crawl whose id has the same beginning.
+        // This page belongs to another crawl, whose id begins with the same characters.
         Page {
             crawl_id: "c10".into(),
             ..read("f", Some("people"), json!({"name": "Eve"}))

@@ -49,7 +49,7 @@ pub(crate) async fn a_decision_is_kept_and_counted_and_undone(clients: &Clients)
         (&json!("rejected"), &json!("ada"))
     );
     assert_eq!(count_resolved(other).await, 0);
-    // The page is fetched again, and says the same.
+    // The page is fetched again, and has the same value.
     let again = Page {
         delivery: webfill_wire::Delivery::new(0, 2),
         started_at_ms: NOON_MS + 60_000,

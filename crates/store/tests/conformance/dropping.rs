@@ -13,7 +13,7 @@ fn now_ms() -> i64 {
     since_epoch.unwrap().as_millis() as i64
 }
 
-/// A time after everything that was saved before the call, and before or at everything that is saved later.
+/// The next millisecond: later than everything saved before the call, and not later than anything saved afterwards.
 fn wait_for_next_ms() -> i64 {
     let before = now_ms();
     while now_ms() <= before {
@@ -79,7 +79,7 @@ fn reports_dropped_pages(refusal: &str) -> bool {
     refusal.contains("are dropped already") && refusal.contains("begin anew with 0")
 }
 
-pub(crate) async fn what_is_too_old_goes_and_all_else_stays(clients: &Clients) {
+pub(crate) async fn old_pages_are_dropped_and_everything_else_stays(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     put(first, vec![record("ada", json!({"city": null}))]).await;
     let filled = page_with(&url(7_777), json!({"city": "London"}));
@@ -112,7 +112,7 @@ pub(crate) async fn what_is_too_old_goes_and_all_else_stays(clients: &Clients) {
     assert_eq!(export_all(first, ExportKind::Pages).await.len(), 4);
 }
 
-pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(clients: &Clients) {
+pub(crate) async fn a_reader_that_is_too_late_gets_an_error_and_others_continue(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     let (_, before) = changes(first, &Cursor::start()).await;
     save_batch(first, 0..4).await;
@@ -130,7 +130,7 @@ pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(c
     assert_eq!(changes(first, &current).await.0, kept);
     let (anew, end) = changes(first, &Cursor::start()).await;
     assert_eq!(anew, kept);
-    // All pages are dropped. Readers that are up to date can still continue.
+    // Even if all pages are dropped, readers that have read everything can continue.
     let between = wait_for_next_ms();
     assert_eq!(drop_before(first, between).await, 2);
     assert_eq!(drop_before(first, between).await, 0);
@@ -142,7 +142,7 @@ pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(c
     assert_eq!(changes(first, &Cursor::start()).await.0, [url(3)]);
 }
 
-pub(crate) async fn a_reader_that_is_overtaken_learns_it(clients: &Clients) {
+pub(crate) async fn a_reader_of_pages_dropped_meanwhile_gets_an_error(clients: &Clients) {
     let store = &*clients.first.store;
     for batch in 0..100 {
         save_batch(store, batch * 10..(batch + 1) * 10).await;
@@ -182,7 +182,7 @@ fn drop_on_other_thread(store: &Arc<dyn Store>, at_ms: i64) {
     });
 }
 
-/// A reader that is never too late sees each page, whatever is dropped behind it.
+/// A reader that always reads before pages are dropped sees each page.
 pub(crate) async fn a_reader_misses_nothing_that_is_kept_while_old_pages_are_dropped(
     clients: &Clients,
 ) {

@@ -17,7 +17,7 @@ async fn save_many(store: &dyn Store) {
     assert!(saved.iter().all(Result::is_ok));
 }
 
-pub(crate) async fn an_export_hands_out_every_page_in_order_of_arrival(clients: &Clients) {
+pub(crate) async fn an_export_passes_every_page_in_order_of_arrival(clients: &Clients) {
     let store = &*clients.first.store;
     save_many(store).await;
     let pages = export_all(store, ExportKind::Pages).await;
@@ -27,7 +27,7 @@ pub(crate) async fn an_export_hands_out_every_page_in_order_of_arrival(clients: 
     }
 }
 
-pub(crate) async fn an_export_keeps_to_its_filter(clients: &Clients) {
+pub(crate) async fn an_export_has_only_entries_that_match_the_filter(clients: &Clients) {
     let store = &*clients.first.store;
     for (app, crawl_name) in [("a", "1"), ("a", "2"), ("b", "1")] {
         let id = CrawlId::new(app, crawl_name);
@@ -77,7 +77,7 @@ pub(crate) async fn an_export_keeps_to_its_filter(clients: &Clients) {
     }
 }
 
-pub(crate) async fn an_export_stops_when_its_taker_fails(clients: &Clients) {
+pub(crate) async fn an_export_stops_when_its_callback_fails(clients: &Clients) {
     let store = &*clients.first.store;
     save_many(store).await;
     let mut taken = 0;

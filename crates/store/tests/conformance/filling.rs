@@ -5,7 +5,7 @@ use super::*;
 
 const URL: &str = "https://example.com/ada";
 
-pub(crate) async fn a_page_fills_what_is_missing_and_keeps_the_source(clients: &Clients) {
+pub(crate) async fn a_page_fills_missing_fields_and_becomes_their_source(clients: &Clients) {
     let store = &*clients.first.store;
     let states = put(
         store,
@@ -150,7 +150,7 @@ pub(crate) async fn putting_a_record_again_keeps_what_was_found(clients: &Client
     assert_eq!(stored_record(store, "r").await, before);
 }
 
-pub(crate) async fn a_corrected_value_is_taken_whoever_gave_the_other(clients: &Clients) {
+pub(crate) async fn a_corrected_value_replaces_one_from_a_page_or_the_user(clients: &Clients) {
     let store = &*clients.first.store;
     put(
         store,
@@ -164,7 +164,7 @@ pub(crate) async fn a_corrected_value_is_taken_whoever_gave_the_other(clients: &
     save(store, other.clone(), &["r"]).await.unwrap();
     let found = stored_record(store, "r").await;
     assert_eq!(found["candidates"]["city"][0]["value"], "Rome");
-    // The list in the form that an export to CSV gives it.
+    // The list is given in the form that an export to CSV gives it.
     let exported = record("r", json!({"name": "Augusta", "city": "[\"London\"]"}));
     put(store, vec![exported]).await;
     let kept = stored_record(store, "r").await;

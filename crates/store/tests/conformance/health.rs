@@ -23,7 +23,7 @@ async fn put_state(store: &dyn Store, state: &HealthState) -> bool {
         .unwrap()[0]
 }
 
-pub(crate) async fn of_two_that_judge_one_comes_too_late(clients: &Clients) {
+pub(crate) async fn of_two_states_with_the_same_revision_one_is_stored(clients: &Clients) {
     let (one, other) = (&*clients.first.store, &*clients.second.store);
     assert_eq!(one.health().await.unwrap(), []);
     assert!(put_state(one, &state("mapping/a", 1, "one", "{}")).await);
@@ -68,9 +68,7 @@ pub(crate) async fn values_of_the_user_are_listed_and_filled_ones_are_not(client
     assert!(given[1].is_empty());
 }
 
-pub(crate) async fn pages_that_a_mapping_has_read_are_listed_with_what_they_are_judged_by(
-    clients: &Clients,
-) {
+pub(crate) async fn pages_of_mappings_are_read_with_the_data_for_judging_them(clients: &Clients) {
     let store = &*clients.first.store;
     let with = |url: &str, outcome, mapping: Option<&str>| Page {
         outcome,

@@ -282,7 +282,7 @@ pub(crate) async fn crawls_are_listed_the_last_first(clients: &Clients) {
     }
 }
 
-pub(crate) async fn what_is_stored_of_a_crawl_is_counted_up_to_a_limit(clients: &Clients) {
+pub(crate) async fn pages_and_records_of_a_crawl_are_counted_up_to_a_limit(clients: &Clients) {
     put_records(&*clients.first.store).await;
     save_pages(&*clients.first.store).await;
     let browse = &*clients.second.browse;

@@ -9,8 +9,8 @@ use super::*;
 
 const LIST: &str = "https://example.com/works/";
 
-/// One mapping for all pages. Its field `works` continues on further pages, and a record is recognised by the given
-/// fields.
+/// The rules of one mapping that reads all pages. Its field `works` continues on further pages, and a record is
+/// recognised by the given fields.
 #[derive(Debug)]
 struct Rules(Vec<String>);
 
@@ -44,7 +44,7 @@ fn url(number: usize) -> String {
     format!("{LIST}{number}")
 }
 
-/// A page of the list, given by its number, its entries, and the pages to which it leads.
+/// A page of a list: its number, its entries, and the numbers of the pages that it links to.
 fn list_page(number: usize, works: &[&str], further: &[usize]) -> Page {
     Page {
         links: further.iter().map(|number| url(*number)).collect(),
@@ -54,7 +54,7 @@ fn list_page(number: usize, works: &[&str], further: &[usize]) -> Page {
     }
 }
 
-/// Three pages, each of which leads to its neighbours.
+/// Three pages of a list, each of which links to its neighbours.
 fn three_pages() -> [Page; 3] {
     [
         list_page(1, &["a", "b"], &[2]),
@@ -63,7 +63,7 @@ fn three_pages() -> [Page; 3] {
     ]
 }
 
-/// Puts a record that wants its works. The first page is the record's own.
+/// Puts a record whose field `works` is wanted. The user has named the first page for it.
 async fn put_author(store: &dyn Store, id: &str, fields: Value) {
     store.put_crawl(crawl(crawl_id())).await.unwrap();
     let mut input = DatasetRecord::from(record(id, fields));
@@ -82,7 +82,7 @@ enum Way {
 
 const WAYS: [Way; 3] = [Way::Saved, Way::Applied, Way::ReadAgain];
 
-async fn bring(store: &dyn Store, way: Way, page: &Page, id: &str) {
+async fn fill_record_in_way(store: &dyn Store, way: Way, page: &Page, id: &str) {
     if way == Way::Saved {
         save(store, page.clone(), &[id]).await.unwrap();
         return;
@@ -145,11 +145,12 @@ pub(crate) async fn a_list_is_gathered_over_its_pages_in_whatever_order_they_com
         for (turn, index) in order.into_iter().enumerate() {
             let before = stored_record(stores[0], &id).await;
             let is_whole = before["missing"] == json!([]);
-            // Only the last page shows that the list ends there.
+            // The list is complete only once all of its pages are there. The last one to be read may be the one that
+            // shows the end.
             assert!(!is_whole || (turn == 1 && order[0] == 2), "{id}: {before}");
-            // Each page fills the record twice, as after a crash.
+            // Each page fills the record twice, as it does if a process has crashed in between.
             for store in stores {
-                bring(store, way, &three_pages()[index], &id).await;
+                fill_record_in_way(store, way, &three_pages()[index], &id).await;
             }
         }
         let kept = stored_record(stores[1], &id).await;
@@ -168,7 +169,7 @@ pub(crate) async fn a_list_is_gathered_over_its_pages_in_whatever_order_they_com
     }
 }
 
-pub(crate) async fn a_list_with_a_hole_is_none_and_the_page_is_named(clients: &Clients) {
+pub(crate) async fn a_list_that_lacks_a_page_is_no_value_and_the_page_is_named(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
     let [first, second, third] = three_pages();
@@ -209,7 +210,7 @@ pub(crate) async fn a_list_with_a_hole_is_none_and_the_page_is_named(clients: &C
     );
 }
 
-/// The former list stays until the new one is complete. The new one may have fewer pages.
+/// The former list is kept until the new one is complete, even if the new one has fewer pages.
 pub(crate) async fn a_refresh_replaces_a_list_as_a_whole(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
@@ -256,8 +257,8 @@ pub(crate) async fn a_refresh_replaces_a_list_as_a_whole(clients: &Clients) {
     );
 }
 
-/// The record's page links to the lists of two people, and nothing shows which of them is the record's.
-pub(crate) async fn lists_of_two_others_are_rivals(clients: &Clients) {
+/// The page of the record links to lists of two people, and nothing shows which of them is meant.
+pub(crate) async fn lists_of_two_other_people_are_rivals(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
     put_author(store, "r", json!({"works": null})).await;
@@ -317,14 +318,14 @@ pub(crate) async fn a_list_is_taken_back_with_one_of_its_pages(clients: &Clients
     assert_eq!(kept["fields"]["works"], json!(["a", "b", "c", "c", "d"]));
 }
 
-/// However a page comes to a record, `match` decides whether it is the record's.
-pub(crate) async fn match_is_in_force_on_every_way(clients: &Clients) {
+/// Whether a page belongs to a record is decided by `match`, however the page comes to the record.
+pub(crate) async fn match_decides_however_a_page_comes_to_a_record(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&["isbn"]));
     for way in WAYS {
         let (own, other) = (format!("{way:?} own"), format!("{way:?} other"));
         for (id, isbn) in [(&own, "978-3-16-148410-0"), (&other, "978-0-306-40615-7")] {
-            // The names agree, which would be enough without `match`.
+            // The names agree. Without `match`, that would be enough.
             let fields = json!({"isbn": isbn, "name": "Ada Lovelace", "born": null});
             put_author(store, id, fields).await;
         }
@@ -334,7 +335,7 @@ pub(crate) async fn match_is_in_force_on_every_way(clients: &Clients) {
             ..page_with("https://example.com/book", fields)
         };
         for id in [&own, &other] {
-            bring(store, way, &page, id).await;
+            fill_record_in_way(store, way, &page, id).await;
         }
         let born = async |id: &str| stored_record(store, id).await["fields"]["born"].clone();
         assert_eq!(born(&own).await, 1815, "{way:?}");
@@ -342,8 +343,8 @@ pub(crate) async fn match_is_in_force_on_every_way(clients: &Clients) {
     }
 }
 
-/// A page that belongs to another record fills only that record, in every way.
-pub(crate) async fn the_page_of_another_fills_nothing_on_every_way(clients: &Clients) {
+/// A page that belongs to another record fills only that record, however it comes to this one.
+pub(crate) async fn a_page_of_another_record_fills_nothing_however_it_comes(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
     let page = Page {

@@ -27,7 +27,7 @@ fn fetched_page(fields: Value) -> Page {
     }
 }
 
-/// The result of reading that page again with another version of the mapping.
+/// The result of reading the page of `fetched_page` again with another version of its mapping.
 fn reread(fields: Value, records: &[&str]) -> Reread {
     let page = fetched_page(fields);
     Reread {
@@ -87,7 +87,7 @@ async fn changes(store: &dyn Store, after: &Cursor) -> (usize, Cursor) {
     (pages, end)
 }
 
-pub(crate) async fn a_trial_reports_what_is_then_done_once(clients: &Clients) {
+pub(crate) async fn a_trial_reports_the_changes_that_are_then_made_once(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     put(
         first,
@@ -138,8 +138,9 @@ pub(crate) async fn a_trial_reports_what_is_then_done_once(clients: &Clients) {
     assert_eq!(changes(first, &read_to).await.0, 0);
 }
 
-/// Several pages give the same field, in separate calls and in one. What the second page changes depends on the first.
-pub(crate) async fn a_trial_knows_what_it_has_done_before(clients: &Clients) {
+/// Several pages give the same field, in separate calls and in one call. The changes by a page depend on the pages
+/// before it.
+pub(crate) async fn a_trial_takes_its_earlier_changes_into_account(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("ada", json!({"town": null}))]).await;
     let urls = ["a", "b", "c"].map(|name| format!("https://example.com/{name}"));
@@ -234,7 +235,7 @@ pub(crate) async fn a_page_that_was_fetched_meanwhile_is_not_overwritten(clients
     assert_eq!(stored_record(first, "ada").await, stored.1);
 }
 
-/// The page keeps the links of the mapping that read it first.
+/// A page that was read again keeps the links that its first mapping has found, so it is to be fetched in full.
 pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(clients: &Clients) {
     let store = &*clients.first.store;
     save(store, fetched_page(json!({})), &[]).await.unwrap();
@@ -252,7 +253,7 @@ pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(cli
     assert_eq!(known().await, 0);
 }
 
-/// Pages that were read again come after pages that were fetched later.
+/// Pages that were read again get later positions than pages that were fetched after them.
 pub(crate) async fn pages_that_were_read_again_are_dropped_when_they_are_old(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     save(first, fetched_page(json!({})), &[]).await.unwrap();

@@ -46,7 +46,8 @@ async fn expect_wait_ms(cache: &dyn Cache, request: &ReservationRequest) -> u64 
     }
 }
 
-/// Many workers of two clients request one site: never two at once, and never closer together than the delay.
+/// Many workers of two clients request one site. No two requests are in flight at once, and the delay between them is
+/// kept.
 pub(crate) async fn requests_to_a_site_never_overlap_and_keep_their_distance(clients: &Clients) {
     const WORKERS: usize = 6;
     const REQUESTS: usize = 3;
@@ -105,7 +106,7 @@ pub(crate) async fn a_reservation_is_granted_again_only_to_its_holder(clients: &
     );
     expect_wait_ms(second, &request("b", 0)).await;
     expect_wait_ms(first, &request("$slot.holder", 0)).await;
-    // Another site can be reserved.
+    // Meanwhile, another site can be reserved.
     let elsewhere = ReservationRequest {
         site: String::from("other.example"),
         ..request("b", 0)
@@ -127,7 +128,7 @@ pub(crate) async fn a_lapsed_reservation_counts_as_answered_when_it_lapsed(clien
     wait_for_reservation(second, &request("next", 100)).await;
     // The clock counts whole milliseconds, so up to one is lost at either end.
     assert!(reserved.elapsed() >= Duration::from_millis(249));
-    // The holder that seemed dead releases late, when another holder has the reservation.
+    // The holder that was taken for dead releases its reservation only now, when another holder has one.
     first
         .release_reservation(&reservation_release("dead", 0))
         .await
@@ -161,7 +162,7 @@ pub(crate) async fn a_release_blocks_for_as_long_as_the_site_asked(clients: &Cli
     }
     let wait_ms = expect_wait_ms(&*clients.second.cache, &request("b", 10)).await;
     assert!((20_000..=30_001).contains(&wait_ms), "{wait_ms}");
-    // If the delay is longer, it is still counted from the answer.
+    // A longer delay of the next request is also counted from the last answer.
     let wait_ms = expect_wait_ms(cache, &request("b", 50_000)).await;
     assert!((40_000..=50_001).contains(&wait_ms), "{wait_ms}");
 }

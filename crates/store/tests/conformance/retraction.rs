@@ -6,7 +6,7 @@ use super::*;
 
 const URL: &str = "https://example.com/1";
 
-/// The block page that a page turns out to be.
+/// The block page that takes the place of a page.
 fn block_page_of(of: &Page) -> Page {
     Page {
         outcome: Outcome::Blocked,
@@ -17,7 +17,7 @@ fn block_page_of(of: &Page) -> Page {
     }
 }
 
-pub(crate) async fn what_a_block_has_brought_is_taken_back(clients: &Clients) {
+pub(crate) async fn values_of_a_block_page_are_taken_back(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("r", json!({"name": null, "id": 7}))]).await;
     let page = page_with(URL, json!({"name": "Just a moment"}));

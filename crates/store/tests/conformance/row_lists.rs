@@ -75,8 +75,8 @@ async fn lists(store: &Arc<dyn Store>) -> Vec<ListPass> {
     found
 }
 
-/// Judges all lists. Returns the keys of the records that this marks as gone.
-async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
+/// Checks all lists for missing rows. Returns the keys of the records that are marked as gone.
+async fn mark_missing_rows(store: &Arc<dyn Store>) -> Vec<String> {
     let mut marked = Vec::new();
     for list in lists(store).await {
         for judged in check_and_mark_missing_rows(&**store, &list, GoneMarking::Believed)
@@ -115,17 +115,17 @@ async fn all_records(store: &dyn Store) -> Vec<Value> {
     rows
 }
 
-async fn ids(store: &dyn Store) -> Vec<String> {
+async fn ids_of_present_rows(store: &dyn Store) -> Vec<String> {
     let mut things = all_records(store).await;
     things.retain(|row| row["row"]["gone"].is_null());
     let id = |row: &Value| row["record_id"].as_str().unwrap().to_owned();
     things.iter().map(id).collect()
 }
 
-pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(clients: &Clients) {
+pub(crate) async fn a_list_that_was_read_to_its_end_shows_which_rows_are_gone(clients: &Clients) {
     let (store, other) = (&clients.first.store, &clients.second.store);
     save_two_pages(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
-    assert_eq!(marked(store).await, [""; 0]);
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
     save_two_pages(&**store, &["a", "b", "c"], &["d"], 1).await;
     let list = lists(store).await;
     assert_eq!(list.len(), 1, "one list: {list:?}");
@@ -138,26 +138,29 @@ pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(cli
     assert_eq!(once.marked, ["things/e"]);
     assert_eq!((once.rows.gone, once.rows.newly_gone), (1, 1));
     assert_eq!((once.rows.seen, once.rows.unseen), (4, 0));
-    assert_eq!(marked(store).await, [""; 0], "nothing is new");
+    assert_eq!(mark_missing_rows(store).await, [""; 0], "nothing is new");
     let stored = all_records(&**store).await;
     assert_eq!(stored.len(), 5);
     let gone = json!({"at": "2026-01-01T13:00:00.000Z", "list": FIRST});
     assert_eq!(stored[4]["row"]["gone"], gone);
     assert_eq!(stored[4]["fields"], json!({"item": "e"}), "it stays");
     assert_eq!(stored[3]["row"]["gone"], Value::Null);
-    assert_eq!(ids(&**store).await, ["a", "b", "c", "d"]);
-    // The row comes back, on another page.
+    assert_eq!(ids_of_present_rows(&**store).await, ["a", "b", "c", "d"]);
+    // The row that was gone is back, on another page.
     save_two_pages(&**store, &["e", "a", "b", "c"], &["d"], 2).await;
-    assert_eq!(marked(store).await, [""; 0]);
-    assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
-    // The row goes again, together with a page that the list no longer has.
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
+    assert_eq!(
+        ids_of_present_rows(&**store).await,
+        ["a", "b", "c", "d", "e"]
+    );
+    // The row is missing again, together with the second page of the list.
     save(&**store, list_page(FIRST, &["a", "b", "c"], &[], 3), &[])
         .await
         .unwrap();
-    assert_eq!(marked(store).await, ["things/d", "things/e"]);
+    assert_eq!(mark_missing_rows(store).await, ["things/d", "things/e"]);
 }
 
-pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
+pub(crate) async fn an_incomplete_list_marks_no_row_as_gone(clients: &Clients) {
     let store = &clients.first.store;
     save_two_pages(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
     let second = |hour| with_parent(FIRST, list_page(SECOND, &["d"], &[], hour));
@@ -207,7 +210,7 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
             (list.breaches[0].url.as_str(), list.breaches[0].why.as_str()),
             (SECOND, why)
         );
-        assert_eq!(marked(store).await, [""; 0], "{why}");
+        assert_eq!(mark_missing_rows(store).await, [""; 0], "{why}");
     }
     // One page was not fetched yet.
     let third = "https://example.com/list?page=3";
@@ -222,8 +225,8 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     assert_eq!(list.state, ListState::Open);
     assert_eq!((list.pages_done, list.pages_known), (2, 3));
     assert!(!list.is_end_known);
-    assert_eq!(marked(store).await, [""; 0]);
-    // The pages are of two different readings.
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
+    // The two pages were fetched in different readings of the list.
     save(
         &**store,
         list_page(FIRST, &["a", "b", "c"], &[SECOND], 3),
@@ -252,7 +255,10 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
         .await
         .unwrap();
     assert_eq!(confirmed[0].doubt, Some(Doubt::ReadPiecemeal));
-    assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
+    assert_eq!(
+        ids_of_present_rows(&**store).await,
+        ["a", "b", "c", "d", "e"]
+    );
     // The first page itself has failed.
     save(
         &**store,
@@ -266,10 +272,10 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     )
     .await
     .unwrap();
-    assert_eq!(marked(store).await, [""; 0]);
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
 }
 
-pub(crate) async fn a_list_that_does_not_begin_at_its_first_page_says_nothing(clients: &Clients) {
+pub(crate) async fn a_list_without_its_first_page_marks_no_row_as_gone(clients: &Clients) {
     let store = &clients.first.store;
     for hour in [0, 1] {
         let items: &[&str] = if hour == 0 {
@@ -280,7 +286,7 @@ pub(crate) async fn a_list_that_does_not_begin_at_its_first_page_says_nothing(cl
         let mut further = list_page(SECOND, items, &[], hour);
         further.list.as_mut().unwrap().is_further = true;
         save(&**store, further, &[]).await.unwrap();
-        // The page that led here is not stored.
+        // The page that links to this one is not stored.
         let unlinked = with_parent("https://example.com/", list_page(OTHER, items, &[], hour));
         save(&**store, unlinked, &[]).await.unwrap();
     }
@@ -290,7 +296,7 @@ pub(crate) async fn a_list_that_does_not_begin_at_its_first_page_says_nothing(cl
         .map(|list| list.breaches[0].why.as_str())
         .collect();
     assert_eq!(why, ["not_the_first_page", "beginning_unknown"]);
-    assert_eq!(marked(store).await, [""; 0]);
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
 }
 
 pub(crate) async fn a_row_that_another_list_holds_is_not_gone(clients: &Clients) {
@@ -304,21 +310,21 @@ pub(crate) async fn a_row_that_another_list_holds_is_not_gone(clients: &Clients)
             .unwrap();
     };
     both(&["a", "b", "c"], &["c", "d", "e"], 0).await;
-    assert_eq!(marked(store).await, [""; 0]);
-    // The other list is not read this time.
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
+    // Only the first list is read this time.
     save(&**store, list_page(FIRST, &["a", "b"], &[], 1), &[])
         .await
         .unwrap();
-    assert_eq!(marked(store).await, [""; 0]);
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
     both(&["a", "b"], &["d", "e"], 2).await;
-    assert_eq!(marked(store).await, ["things/c"]);
+    assert_eq!(mark_missing_rows(store).await, ["things/c"]);
     // A row has moved from one list to the other.
     both(&["a", "b", "d"], &["e"], 3).await;
-    assert_eq!(marked(store).await, [""; 0]);
-    assert_eq!(ids(&**store).await, ["a", "b", "d", "e"]);
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
+    assert_eq!(ids_of_present_rows(&**store).await, ["a", "b", "d", "e"]);
 }
 
-pub(crate) async fn what_another_crawl_has_seen_since_is_not_gone(clients: &Clients) {
+pub(crate) async fn a_row_that_another_crawl_has_seen_since_is_not_gone(clients: &Clients) {
     let (store, other) = (&clients.first.store, &clients.second.store);
     save_two_pages(&**store, &["a", "b", "c"], &["d"], 0).await;
     let of_other = Page {
@@ -327,11 +333,11 @@ pub(crate) async fn what_another_crawl_has_seen_since_is_not_gone(clients: &Clie
     };
     save(&**other, of_other, &[]).await.unwrap();
     save_two_pages(&**store, &["a", "b", "c"], &[], 1).await;
-    assert_eq!(marked(store).await, [""; 0]);
-    assert_eq!(ids(&**store).await, ["a", "b", "c", "d"]);
+    assert_eq!(mark_missing_rows(store).await, [""; 0]);
+    assert_eq!(ids_of_present_rows(&**store).await, ["a", "b", "c", "d"]);
 }
 
-pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
+pub(crate) async fn a_list_that_has_lost_most_rows_is_doubted(clients: &Clients) {
     let store = &clients.first.store;
     save_two_pages(&**store, &["a", "b", "c"], &["d"], 0).await;
     for (hour, first, doubt) in [
@@ -372,7 +378,7 @@ pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
     );
 }
 
-pub(crate) async fn a_list_begins_before_its_redirects(clients: &Clients) {
+pub(crate) async fn a_list_continues_across_a_redirect(clients: &Clients) {
     let store = &clients.first.store;
     let old = "https://example.com/list?p=2";
     save(&**store, list_page(FIRST, &["a"], &[old], 0), &[])
@@ -398,7 +404,7 @@ pub(crate) async fn a_list_begins_before_its_redirects(clients: &Clients) {
     assert_eq!((list[0].pages_done, list[0].pages_known), (2, 2));
 }
 
-pub(crate) async fn rows_without_a_key_break_a_list_off(clients: &Clients) {
+pub(crate) async fn rows_without_a_key_make_a_list_incomplete(clients: &Clients) {
     let store = &clients.first.store;
     let mut of_record = list_page(FIRST, &["a"], &[], 0);
     of_record.listings[0].key.push("city".to_owned());
@@ -411,7 +417,7 @@ pub(crate) async fn rows_without_a_key_break_a_list_off(clients: &Clients) {
     assert_eq!(list.records, [key("ada")]);
 }
 
-pub(crate) async fn many_rows_go_at_once(clients: &Clients) {
+pub(crate) async fn many_rows_are_marked_as_gone_at_once(clients: &Clients) {
     let store = &clients.first.store;
     let items: Vec<String> = (0..3_000).map(|item| format!("{item:05}")).collect();
     let all: Vec<&str> = items.iter().map(String::as_str).collect();
@@ -429,6 +435,6 @@ pub(crate) async fn many_rows_go_at_once(clients: &Clients) {
     gone.sort();
     gone.dedup();
     assert_eq!(gone.len(), 1_300);
-    assert_eq!(ids(&**store).await.len(), 1_700);
+    assert_eq!(ids_of_present_rows(&**store).await.len(), 1_700);
     assert_eq!(judge_first_list(store).await.rows.newly_gone, 1_300);
 }

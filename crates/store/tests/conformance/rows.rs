@@ -126,7 +126,7 @@ pub(crate) async fn a_row_that_is_seen_again_is_the_same_record(clients: &Client
     };
     save(first, now.clone(), &["ada"]).await.unwrap();
     save(second, later, &["ada"]).await.unwrap();
-    // Saved late, as by a worker that was suspended.
+    // This page was fetched earlier but is saved later, as by a worker that was suspended.
     save(first, now, &["ada"]).await.unwrap();
     let stored = stored_rows(first).await;
     assert_eq!(stored.len(), 2);

@@ -15,7 +15,7 @@ fn sampled_page(url: &str, place: &str) -> Page {
     }
 }
 
-pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &Clients) {
+pub(crate) async fn each_sample_id_holds_the_last_page_with_its_text(clients: &Clients) {
     let (store, other) = (&*clients.first.store, &*clients.second.store);
     for (url, place) in [
         ("https://a.org/1", "00/00"),
@@ -105,7 +105,9 @@ async fn drop_and_list(
     (dropped, ids.collect())
 }
 
-pub(crate) async fn samples_go_by_age_and_by_bytes_and_those_of_alerts_last(clients: &Clients) {
+pub(crate) async fn samples_are_dropped_by_age_and_size_and_those_of_alerts_last(
+    clients: &Clients,
+) {
     let (store, other) = (&*clients.first.store, &*clients.second.store);
     let samples = vec![
         sample_of_bytes("a", 0, Some("raised"), 1_000),

@@ -54,7 +54,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
     assert_eq!(only_page(store).await, expected);
 }
 
-pub(crate) async fn what_a_page_does_not_keep_is_null(clients: &Clients) {
+pub(crate) async fn members_that_a_page_lacks_are_null(clients: &Clients) {
     let store = &*clients.first.store;
     save(store, page("https://example.com/a"), &[])
         .await
@@ -201,14 +201,15 @@ pub(crate) async fn of_two_deliveries_the_later_one_wins_whatever_the_clocks_say
     assert_eq!(kept["fields"], json!({"name": "Ada"}));
 }
 
-pub(crate) async fn what_a_restored_dispatcher_hands_out_is_later(clients: &Clients) {
+pub(crate) async fn deliveries_of_a_restored_dispatcher_are_later(clients: &Clients) {
     let store = &*clients.first.store;
     let of = |epoch, task, number, name: &str| Page {
         delivery: Delivery::new(epoch, number),
         task,
         ..page_with("https://example.com/a", json!({"name": name}))
     };
-    // A task that was added again, then an older task of a restored dispatcher, then a late save.
+    // The deliveries in their order: a task that was added again, an older task from a restored dispatcher, a page that
+    // was saved late.
     for page in [
         of(5, 7, 9, "first"),
         of(5, 8, 1, "added anew"),
@@ -278,7 +279,7 @@ pub(crate) async fn one_page_in_crawls_of_one_id_is_kept_for_each_application(cl
     );
 }
 
-pub(crate) async fn an_empty_batch_is_answered_by_nothing(clients: &Clients) {
+pub(crate) async fn an_empty_batch_gets_an_empty_answer(clients: &Clients) {
     assert!(clients.first.store.save(Vec::new()).await.is_empty());
     assert!(
         export_all(&*clients.first.store, ExportKind::Pages)

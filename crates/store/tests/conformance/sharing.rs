@@ -5,7 +5,7 @@ use webfill_store::{RecordCounts, RobotsEntry, Save};
 
 use super::*;
 
-pub(crate) async fn two_clients_see_what_the_other_kept(clients: &Clients) {
+pub(crate) async fn each_client_sees_what_the_other_has_stored(clients: &Clients) {
     let (first, second) = (&clients.first, &clients.second);
     put(&*first.store, vec![record("r", json!({"city": null}))]).await;
     let page = page_with("https://example.com/a", json!({"city": "Paris"}));

@@ -27,7 +27,7 @@ async fn remove(store: &dyn Store, sites: &[&str]) {
     store.remove_site_states(sites).await.unwrap();
 }
 
-pub(crate) async fn the_state_of_a_site_comes_back_as_it_was_put_last(clients: &Clients) {
+pub(crate) async fn the_last_state_of_a_site_is_returned(clients: &Clients) {
     let store = &*clients.first.store;
     assert_eq!(store.site_state("a.example").await.unwrap(), None);
     let first = backing_off_state("a.example");

@@ -8,17 +8,17 @@ use super::*;
 const COLLECTION: &str = "db.people";
 const FIELD: &str = "city";
 
-/// Only a few values, so that the user often types one that a page has, had, or will have.
+/// There are few values, so the user often types one that a page has, had, or will have.
 const CITIES: [&str; 4] = ["Bath", "Leeds", "York", "Hull"];
 const PAGES: [&str; 2] = ["https://example.com/a", "https://example.com/b"];
 
 const HISTORIES: u64 = 24;
 const STEPS: u64 = 40;
 
-/// Seeds of random histories that have revealed a fault. They are tested in every run.
+/// Seeds of random histories that have shown a fault. Every run tests them.
 const FOUND: [u64; 3] = [76, 126, 245];
 
-/// How many random histories are tested. The environment can ask for more.
+/// How many random histories are tested. `WEBFILL_HISTORIES` sets another number.
 fn history_count() -> u64 {
     let asked = std::env::var("WEBFILL_HISTORIES");
     asked.map_or(HISTORIES, |asked| asked.parse().unwrap())
@@ -47,12 +47,12 @@ struct Dataset {
     value: Value,
     /// The value that the user has typed and not withdrawn.
     users: Option<Value>,
-    /// The user typed the value over one from a page that webfill had certainly written. If a crash leaves open
-    /// whether the value was written, a refresh may ask for the field again.
+    /// Whether the user typed the value over one from a page that webfill had certainly written. If a crash leaves open
+    /// whether webfill wrote the value, a refresh may look for another one.
     corrects: bool,
-    /// The last value that webfill has written to the dataset.
+    /// The last value that webfill has certainly written to the dataset.
     written: Value,
-    /// The values that webfill was about to write when it was killed. They may be taken for written ones.
+    /// The values that webfill was about to write when it was killed. They may count as written.
     intended: Vec<Value>,
     crawls: u64,
 }
@@ -70,8 +70,8 @@ impl Dataset {
         }
     }
 
-    /// Writes like the server's statement. If the user has typed a value, and webfill finds and writes the same value
-    /// before anyone has read the user's, it counts as webfill's too from then on.
+    /// Writes a value like the server does. If the user has typed the same value, and nobody has read it yet, it counts
+    /// as webfill's from then on.
     fn write(&mut self, field: &FilledField) {
         if self.users.as_ref() == Some(&field.value) {
             self.users = None;
@@ -118,7 +118,7 @@ async fn put_crawl_of(store: &dyn Store, dataset: &Dataset) -> CrawlId {
     id
 }
 
-/// Reads the document, perhaps in another crawl, perhaps to refresh values from pages.
+/// Reads the document, in some cases in another crawl, in some to refresh values from pages.
 async fn read_document(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_ms: i64) {
     let mut input = dataset.input();
     match drawn.number_below(3) {
@@ -138,7 +138,7 @@ async fn read_document(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Dra
     }
 }
 
-/// Writes back. A crash may come before or after the dataset's server has executed the write.
+/// Writes values back. In some cases, webfill crashes before or after the server has executed the write.
 async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn) {
     let id = CrawlId::new("app", format!("{}-{}", dataset.id, dataset.crawls));
     let mut unwritten = store.unwritten(&id, COLLECTION, 10).await.unwrap();
@@ -159,8 +159,8 @@ async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn)
     fields.iter().for_each(|field| dataset.write(field));
     if drawn.number_below(4) > 0 {
         store.confirm_written(&id, unwritten).await.unwrap();
-        // If the server has not written a value because the user's was there, the value counts as written until the
-        // document is read again.
+        // A value that the server has not written because of the user's value counts as written until the document is
+        // read again.
         let stands = dataset.value.clone();
         let written = fields.iter().map(|field| field.value.clone());
         dataset.intended = written.filter(|value| *value != stands).collect();

@@ -36,7 +36,7 @@ async fn unwritten_records(store: &dyn Store) -> Vec<UnwrittenRecord> {
     store.unwritten(&crawl_id(), COLLECTION, 10).await.unwrap()
 }
 
-/// Name and value of each field of the only record that is to be written back.
+/// The names and values of the fields of the only record that is to be written back.
 pub(super) async fn unwritten_values(store: &dyn Store) -> Vec<(String, Value)> {
     let unwritten = unwritten_records(store).await;
     let fields = unwritten.into_iter().flat_map(|record| record.fields);
@@ -48,7 +48,9 @@ async fn fill(store: &dyn Store, url: &str, fields: Value) {
     save(store, page, &["1"]).await.unwrap();
 }
 
-pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: &Clients) {
+pub(crate) async fn values_from_pages_are_unwritten_until_the_write_is_confirmed(
+    clients: &Clients,
+) {
     let store = &*clients.first.store;
     let input = dataset_record(
         json!({"city": null, "name": null, "born": 1815}),
@@ -72,7 +74,7 @@ pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: 
         unwritten_values(store).await,
         [(String::from("city"), json!("London"))]
     );
-    // A change between the reading and the confirmation keeps the record unwritten.
+    // The record stays unwritten if it changes between the read and the confirmation.
     fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
     store.confirm_written(&crawl_id(), first).await.unwrap();
     let second = unwritten_records(store).await;
@@ -85,7 +87,7 @@ pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: 
     assert!(unwritten_records(store).await.is_empty());
 }
 
-pub(crate) async fn only_what_a_document_lacked_is_written_to_it(clients: &Clients) {
+pub(crate) async fn only_fields_that_a_document_lacked_are_written_to_it(clients: &Clients) {
     let store = &*clients.first.store;
     let input = dataset_record(json!({"city": null, "name": null}), &["name"]);
     put_into_crawl(store, &crawl_id(), input).await.unwrap();
@@ -105,9 +107,7 @@ pub(crate) async fn only_what_a_document_lacked_is_written_to_it(clients: &Clien
     );
 }
 
-pub(crate) async fn a_better_value_is_unwritten_again_beside_the_one_it_replaced(
-    clients: &Clients,
-) {
+pub(crate) async fn a_better_value_is_written_back_in_place_of_the_former_one(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(std::sync::Arc::new(webfill_store::MappingOrder(vec![
         String::from("best"),
@@ -126,7 +126,7 @@ pub(crate) async fn a_better_value_is_unwritten_again_beside_the_one_it_replaced
     assert_eq!(name.others, [json!("A. L.")]);
 }
 
-pub(crate) async fn what_the_store_knew_before_is_unwritten_at_once(clients: &Clients) {
+pub(crate) async fn values_that_the_store_already_has_are_unwritten_at_once(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("1", json!({"city": null}))]).await;
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
@@ -139,12 +139,12 @@ pub(crate) async fn what_the_store_knew_before_is_unwritten_at_once(clients: &Cl
     );
 }
 
-pub(crate) async fn what_the_user_gave_is_never_written_back(clients: &Clients) {
+pub(crate) async fn values_of_the_user_are_never_written_back(clients: &Clients) {
     let store = &*clients.first.store;
     let lacking = dataset_record(json!({"city": null, "name": null}), &["name", "city"]);
     put_into_crawl(store, &crawl_id(), lacking).await.unwrap();
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
-    // Another input of the dataset gives the name, and corrects the city.
+    // Another input for the dataset gives the name, and corrects the city.
     let known = record("1", json!({"name": "Ada", "city": "Ockham"}));
     put(store, vec![known]).await;
     assert_eq!(unwritten_values(store).await, []);
@@ -169,7 +169,7 @@ pub(crate) async fn a_record_is_written_back_to_its_own_collection(clients: &Cli
     assert_eq!(unwritten_records(store).await.len(), 1);
 }
 
-pub(crate) async fn two_documents_are_not_one_record(clients: &Clients) {
+pub(crate) async fn two_documents_for_one_record_are_refused(clients: &Clients) {
     let store = &*clients.first.store;
     let input = dataset_record(json!({"city": null}), &["city"]);
     put_into_crawl(store, &crawl_id(), input.clone())
@@ -191,7 +191,7 @@ pub(crate) async fn two_documents_are_not_one_record(clients: &Clients) {
     );
 }
 
-pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clients: &Clients) {
+pub(crate) async fn a_refresh_marks_known_fields_as_missing_once_per_crawl(clients: &Clients) {
     let store = &*clients.first.store;
     put(
         store,
@@ -228,7 +228,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     );
 }
 
-/// Refreshes the record's field in a crawl of its own.
+/// Refreshes the city of the record in a new crawl.
 async fn refresh(store: &dyn Store, crawl: &str) {
     let mut input = dataset_record(json!({"city": null}), &["city"]);
     input.refresh.on_entry = input.record.want.clone();
@@ -236,7 +236,7 @@ async fn refresh(store: &dyn Store, crawl: &str) {
     put_into_crawl(store, &crawl, input).await.unwrap();
 }
 
-pub(crate) async fn what_a_changed_value_was_is_kept(clients: &Clients) {
+pub(crate) async fn the_former_value_of_a_changed_field_is_kept(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("1", json!({"city": null}))]).await;
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
@@ -280,7 +280,7 @@ pub(crate) async fn a_given_value_that_is_refreshed_does_not_come_back(clients: 
     let asked = stored_record(store, "1").await;
     assert_eq!(asked["fields"], json!({"city": "Paris", "born": 1815}));
     fill(store, "https://example.com/a", json!({"city": "Rome"})).await;
-    // A resumed crawl reads the document again.
+    // A resumed crawl reads the same document again.
     let state = put_into_crawl(store, &again, input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     let found = stored_record(store, "1").await;
@@ -297,7 +297,7 @@ pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients
     let mut input = dataset_record(json!({"city": "London"}), &["city"]);
     input.record.want = vec![String::from("city")];
     input.refresh.after_ms = Some(0);
-    // The cases: a resumed crawl, a record on two lines, and the next crawl, which finds nothing again.
+    // A resumed crawl, a record on two lines of the input, and the next crawl, which also finds nothing.
     for crawl in ["again", "again", "later"] {
         let crawl = CrawlId::new("app", crawl);
         let state = put_into_crawl(store, &crawl, input.clone()).await.unwrap();
@@ -324,7 +324,7 @@ pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Rome");
 }
 
-pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &Clients) {
+pub(crate) async fn a_value_that_is_to_be_refreshed_replaces_nothing(clients: &Clients) {
     let store = &*clients.first.store;
     let mut input = dataset_record(json!({"city": null, "zip": null}), &["city", "zip"]);
     put_into_crawl(store, &crawl_id(), input.clone())
@@ -357,9 +357,7 @@ pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &C
     assert_eq!(reported, [("city", json!("London"), true, vec![]), zip]);
 }
 
-pub(crate) async fn a_given_value_that_was_refreshed_in_vain_is_not_asked_for_ever(
-    clients: &Clients,
-) {
+pub(crate) async fn a_given_value_without_a_new_one_is_refreshed_only_once(clients: &Clients) {
     let store = &*clients.first.store;
     let mut input = dataset_record(json!({"city": "Rome"}), &["city"]);
     input.record.want = vec![String::from("city")];
@@ -415,7 +413,7 @@ async fn begin_to_replace(store: &dyn Store) -> DatasetRecord {
     input
 }
 
-pub(crate) async fn a_write_of_which_nobody_knows_replaces_only_its_own_value(clients: &Clients) {
+pub(crate) async fn an_unconfirmed_write_replaces_only_the_value_it_has_written(clients: &Clients) {
     let store = &*clients.first.store;
     let mut input = begin_to_replace(store).await;
     assert_eq!(
@@ -430,7 +428,7 @@ pub(crate) async fn a_write_of_which_nobody_knows_replaces_only_its_own_value(cl
         .unwrap();
     let stored = stored_record(store, "1").await;
     assert_eq!(stored["sources"]["city"]["url"], "https://example.com/b");
-    // From now on, London certainly is the user's.
+    // Now it is certain that London is the user's value.
     input.record.fields["city"] = json!("London");
     put_into_crawl(store, &crawl_id(), input).await.unwrap();
     let stored = stored_record(store, "1").await;
@@ -438,7 +436,7 @@ pub(crate) async fn a_write_of_which_nobody_knows_replaces_only_its_own_value(cl
     assert_eq!(stored["sources"], json!({}));
 }
 
-pub(crate) async fn what_may_be_the_users_stays_unless_a_refresh_asks_for_it(clients: &Clients) {
+pub(crate) async fn a_value_that_may_be_the_users_stays_unless_it_is_refreshed(clients: &Clients) {
     let store = &*clients.first.store;
     let mut input = begin_to_replace(store).await;
     let state = put_into_crawl(store, &crawl_id(), input.clone())
@@ -454,7 +452,7 @@ pub(crate) async fn what_may_be_the_users_stays_unless_a_refresh_asks_for_it(cli
     assert_eq!(state, RecordState::Open);
 }
 
-pub(crate) async fn a_batch_begins_without_records_that_others_change(clients: &Clients) {
+pub(crate) async fn records_that_others_have_changed_are_left_out_of_a_write(clients: &Clients) {
     let store = &*clients.first.store;
     let of_document = |id: &str| {
         let mut input = dataset_record(json!({"city": null}), &["city"]);
@@ -501,7 +499,9 @@ pub(crate) async fn a_former_value_that_is_typed_again_is_the_users(clients: &Cl
     assert_eq!(stored["sources"], json!({}));
 }
 
-pub(crate) async fn what_is_written_elsewhere_is_not_looked_for_in_the_input(clients: &Clients) {
+pub(crate) async fn values_written_to_another_collection_are_not_expected_in_the_input(
+    clients: &Clients,
+) {
     let store = &*clients.first.store;
     let mut input = begin_to_replace(store).await;
     let written = unwritten_records(store).await;

@@ -11,7 +11,7 @@ use webfill_test_needs::needs;
 
 use super::writer::{NOON_MS, PATIENCE, crawl_id, open_store, put_crawl, save};
 
-/// Has the server fail the next `times` commands of this name in a certain way (`failCommand`).
+/// Makes the server fail the next `times` commands of this name in the way `how`, with `failCommand`.
 async fn fail(client: &Client, command: &str, times: i32, how: Document) {
     let mut data = doc! {"failCommands": [command]};
     data.extend(how);
@@ -55,10 +55,10 @@ async fn passing_faults_are_retried_and_lasting_ones_are_reported() {
     assert!(store.save(vec![save(0)]).await[0].is_ok());
 }
 
-/// A page is written, but its writer ends before the page is in the log.
+/// A page is written, but the process that writes it ends before the page is in the log.
 #[needs(mongod)]
 #[tokio::test]
-async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
+async fn repeating_an_interrupted_reread_adds_the_page_to_the_log() {
     let mongod = Mongod::start();
     let uri = mongod.uri("test");
     let store = open_store(&uri).await.unwrap();
@@ -104,7 +104,7 @@ async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
     assert!(put.unwrap_err().is_retry());
     let (none, read_to) = changes(&read_to).await;
     assert!(none.is_empty(), "{none:?}");
-    // The page already has the right fields, so the repetition does not count as a change.
+    // The page already has the right fields, so the repeated call does not count as a change.
     let again = Reread {
         is_changed: false,
         ..now
@@ -159,7 +159,7 @@ async fn many_who_create_one_document_at_once_all_succeed() {
     }
 }
 
-/// The program `webfill` uses runtimes that drive neither sockets nor timers, and it drops them before the store.
+/// As in the program `webfill`, the runtimes drive neither sockets nor timers, and are dropped before the store.
 #[needs(mongod)]
 #[test]
 fn a_store_works_in_any_runtime_and_outlives_it() {

@@ -39,7 +39,7 @@ fn incompressible_text(seed: u64) -> String {
         .collect()
 }
 
-/// A server with a full disk dies. Everything it had confirmed is there once it has room again.
+/// A server dies of a full disk. Once there is room again, it still has everything that it had confirmed.
 #[needs(mongod, mount)]
 #[tokio::test]
 async fn a_full_disk_loses_nothing_that_was_acknowledged() {

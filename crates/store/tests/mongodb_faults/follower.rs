@@ -25,14 +25,14 @@ impl Follower {
         }
     }
 
-    /// Stops, and returns the URLs of all changes seen.
+    /// Stops the follower, and returns the URLs of all pages that it has seen.
     pub(crate) async fn finish(self) -> HashSet<String> {
         self.stopping.store(true, Ordering::SeqCst);
         self.task.await.unwrap()
     }
 }
 
-/// Continues after the last page it was given, as a restarted reader does.
+/// Reads pages until it is stopped. After an error it continues after the last page, as a restarted reader does.
 async fn follow(store: &dyn Store, stop: &AtomicBool) -> HashSet<String> {
     let mut seen = HashSet::new();
     let mut cursor = Cursor::start();

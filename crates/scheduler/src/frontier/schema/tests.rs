@@ -22,7 +22,7 @@ fn frozen_path(version: i64) -> PathBuf {
 }
 
 #[test]
-fn the_tables_belong_to_their_format() {
+fn changed_tables_need_a_new_format_version() {
     let db = Connection::open_in_memory().unwrap();
     create_tables(&db).unwrap();
     let path = frozen_path(VERSION);

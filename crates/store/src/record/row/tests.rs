@@ -202,7 +202,7 @@ fn a_row_that_was_seen_elsewhere_since_is_not_gone() {
 }
 
 #[test]
-fn an_older_snapshot_counts_for_its_list() {
+fn an_older_page_still_counts_for_its_own_list() {
     let mut record = StoredRecord::default();
     put_seen_row(&mut record, Some(LIST), AT_MS + 1);
     put_seen_row(&mut record, Some(OTHER), AT_MS);

@@ -52,7 +52,7 @@ fn frozen_path(format: &Format, version: i32) -> PathBuf {
 }
 
 #[test]
-fn the_tables_belong_to_their_format() {
+fn changed_tables_need_a_new_format_version() {
     for format in &FORMATS {
         let db = Connection::open_in_memory().unwrap();
         db.execute_batch(format.tables).unwrap();
