@@ -28,7 +28,7 @@ pub use recovery::recover;
 
 use writer::Writer;
 
-/// Exchanges waiting to be written. Their payloads are part of the worker's memory budget.
+/// How many exchanges may wait to be written. Their payloads are part of the worker's memory budget.
 const MOST_WAITING: usize = 16;
 
 /// Whether fetches are archived, and where.
@@ -37,7 +37,7 @@ const MOST_WAITING: usize = 16;
 pub struct ArchiveConfig {
     /// The folder of WARC files; nothing is archived without it.
     pub warc: Option<PathBuf>,
-    /// A file is complete at this size, in MiB.
+    /// The size in MiB at which a file is complete and the next one begins.
     pub warc_mib: u64,
 }
 
@@ -114,8 +114,9 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Starts the thread if archiving is configured. `about` goes into each file's `warcinfo` record. `broken`
-    /// receives the fault if the archive cannot be written. The thread ends when the archive is dropped.
+    /// Starts the thread that writes the archive, if archiving is configured. `about` goes into each file's `warcinfo`
+    /// record. `broken` receives the fault if the archive cannot be written. The thread ends when the archive is
+    /// dropped.
     pub fn start(
         config: &ArchiveConfig,
         about: String,

@@ -1,10 +1,10 @@
 //! The consequences of a recognised block ([`crate::blocks`]). The attempt ends in the outcome `blocked`, with the
-//! evidence and without fields, links or redirect. The site's clock moves as after an overloaded answer, and a warning
-//! names the sign.
+//! evidence and without fields, links or redirect. The next request to the site is delayed as after the answer of an
+//! overloaded server, and a logged warning names the sign of the block.
 //!
-//! A response is judged right after the fetch, before the site's clock moves and before the page is extracted or
-//! shown to the browser. It costs microseconds, because only the beginning of a page is inspected. After rendering,
-//! the page is judged again by [`find_block_in_document`] and [`find_block_in_navigation`].
+//! A response is judged right after the fetch, before the site's clock moves and before the page is extracted or shown
+//! to the browser. It costs microseconds, because only the beginning of a page is inspected. After rendering, the page
+//! is judged again by [`find_block_in_document`] and [`find_block_in_navigation`].
 
 use std::borrow::Cow;
 
@@ -25,9 +25,9 @@ const JUDGED_BYTES: usize = 2 * (BEGINNING_BYTES + 1);
 pub struct EarlierAnswers<'a> {
     pub repeated: &'a mut RepeatedPages,
     pub site: &'a str,
-    /// Compare pages as well as redirects.
+    /// Whether pages are compared as well, not only redirects.
     pub compares_pages: bool,
-    /// The task can be retried if the answer is only suspected.
+    /// Whether the task can be retried later, in case the answer is only suspected to be a block.
     pub may_wait: bool,
 }
 
@@ -73,8 +73,8 @@ pub fn find_block_in_response(
     Some(sign)
 }
 
-/// Whether a page, or the body of a refusal, is HTML, and the beginning of its source. The text of anything else is
-/// empty.
+/// Returns whether the body of a page or a refusal is HTML, and the beginning of its text. The text is empty if the
+/// body is not HTML.
 fn text_beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
     let body = match fetched.body.is_empty() {
         true => &fetched.refusal_body,
@@ -91,7 +91,7 @@ fn text_beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
     }
 }
 
-/// Judges the document that a page's scripts made.
+/// Judges the document that a page has become after its scripts ran in the browser.
 pub fn find_block_in_document(url: &Url, document: &str) -> Option<Sign> {
     blocks::find_block(&Response {
         status: 200,
@@ -115,7 +115,8 @@ pub fn find_block_in_navigation(url: &Url, target: &str) -> Option<Sign> {
     })
 }
 
-/// Ends an attempt as `blocked`. A mere suspicion has no evidence, which is how the dispatcher recognises it.
+/// Ends an attempt as `blocked`. If the block is only suspected, the result has no evidence; the dispatcher recognises
+/// a suspicion by that.
 pub fn end_as_blocked(result: &mut TaskResult, sign: &Sign) {
     let sign_in_words = sign.describe();
     result.outcome = Outcome::Blocked;

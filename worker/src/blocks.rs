@@ -118,7 +118,7 @@ pub fn is_short(body: &str) -> bool {
     body.len() <= BEGINNING_BYTES && scan::count_visible(body, SHORT_CHARACTERS) < SHORT_CHARACTERS
 }
 
-/// Whether the beginning of an HTML body shows fewer characters than this.
+/// Whether the beginning of an HTML body shows fewer than `characters` characters.
 pub fn has_less_text_than(body: &str, characters: usize) -> bool {
     let beginning = &body[..body.floor_char_boundary(BEGINNING_BYTES)];
     scan::count_visible(beginning, characters) < characters

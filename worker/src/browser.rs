@@ -1,4 +1,4 @@
-//! The headless Chromium of a worker in the lane `browser`. It renders a page that was fetched like any other. The
+//! The headless Chromium of a worker. The worker fetches a page like any other page, and the browser renders it. The
 //! document is read after its scripts have run.
 //!
 //! - [`process`] starts and kills Chromium; [`devtools`] is the protocol it is controlled with.
@@ -6,9 +6,9 @@
 //!   answers.
 //!
 //! The browser itself has no access to the network. Every request of a page is intercepted. The worker refuses it, or
-//! fetches it on the journey of the page's task ([`crate::journey`]), under the same robots.txt rules, site clock and
-//! gate as all other requests. The browser is replaced after [`BrowserConfig::pages`] pages and whenever it misbehaves.
-//! A killed worker's browser dies with it.
+//! fetches it as part of the page's task ([`crate::journey`]), under the same robots.txt rules, delays and permissions
+//! as all other requests. The browser is replaced after [`BrowserConfig::pages`] pages and whenever it misbehaves. A
+//! killed worker's browser dies with it.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ use self::process::Process;
 use self::subresources::SubresourceCache;
 use self::tab::Tab;
 
-/// The browser and its limits.
+/// Settings of the browser: its program, its limits, and the pages that it renders.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrowserConfig {
@@ -84,7 +84,7 @@ impl Default for BrowserConfig {
     }
 }
 
-/// Checks the settings before anything is opened: the program exists, and its sandbox can work.
+/// Checks the settings before the crawl opens anything: the program exists, and its sandbox can work.
 pub fn check(config: &BrowserConfig) -> Result<(), String> {
     let command = Path::new(&config.command);
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -121,7 +121,7 @@ pub struct Page<'a> {
 /// The result of rendering a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rendered {
-    /// The document after the page's scripts ran, as HTML.
+    /// The HTML of the document after the page's scripts ran.
     Text(String),
     /// The page's scripts navigated to this other page.
     MovedTo(String),
@@ -147,7 +147,7 @@ pub struct Browser {
     cache: RefCell<SubresourceCache>,
 }
 
-/// A running browser. Once replaced, it ends with the last page it renders.
+/// A running browser. Once another browser has replaced it, it ends after the last page that it renders.
 struct RunningBrowser {
     process: Process,
     pages: Cell<u32>,
@@ -161,7 +161,7 @@ const MAX_ESCAPE_FACTOR: usize = 2;
 impl Browser {
     /// Keeps profiles in `folder`, which nothing else may use. Documents larger than `max_bytes` are refused.
     pub fn new(config: BrowserConfig, folder: PathBuf, max_bytes: usize) -> Browser {
-        // A killed worker may have left its profile.
+        // A worker that was killed may have left the profile of its browser.
         let _ = std::fs::remove_dir_all(&folder);
         Browser {
             tabs: FetchPermits::new(config.tabs),
@@ -174,7 +174,7 @@ impl Browser {
         }
     }
 
-    /// Waits for permission to render a page, ordered by the task's priority.
+    /// Waits for a permit to render a page. Tasks with a higher priority get theirs first.
     pub async fn take_tab(&self, priority: u8) -> FetchPermit<'_> {
         self.tabs.take(priority).await
     }
@@ -207,7 +207,7 @@ impl Browser {
         }
     }
 
-    /// The answer to this request if it was fetched for another page and is still fresh.
+    /// Returns the answer to this request if it was fetched for another page and is still fresh.
     pub fn cached_answer(&self, request: &SubresourceRequest) -> Option<Subresource> {
         let answer = self.cache.borrow().get(&request.url, Instant::now())?;
         Some(Subresource::Answer(answer))

@@ -15,7 +15,7 @@ pub use media_type::{Kind, content_kind, declared_kind, is_supported_type};
 /// The bytes in which the HTML Standard looks for a declared encoding.
 const PRESCAN_BYTES: usize = 1024;
 
-/// How many bytes are searched for a declaration, if the first ones have none, before an encoding is assumed.
+/// How many bytes are searched if the first [`PRESCAN_BYTES`] declare no encoding. Only then is an encoding guessed.
 const LATE_PRESCAN_BYTES: usize = 64 << 10;
 
 /// The text of a body. Invalid bytes become U+FFFD. Borrowed from the body if
@@ -24,7 +24,7 @@ pub fn decode<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind) -> Cow
     decode_from(body, encoding_of(body, content_type, kind))
 }
 
-/// Decodes a body whose encoding is known.
+/// Decodes a body in the given encoding, without its byte order mark.
 pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
     let mark = Encoding::for_bom(body).map_or(0, |(_, length)| length);
     encoding.decode_without_bom_handling(&body[mark..]).0

@@ -1,5 +1,5 @@
-//! The HTTP client: HTTP/1.1 and HTTP/2 over rustls, nothing taken from the environment, no
-//! redirects, no cookies, no Referer.
+//! The HTTP client: HTTP/1.1 and HTTP/2 over rustls, without proxies of the environment, redirects, cookies and
+//! `Referer`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn build_client(
     part: ClientPart,
 ) -> Result<Client, Fault> {
     let mut tls = tls.clone();
-    // With a preconfigured TLS backend, the client sets no ALPN protocols itself.
+    // The client sets no ALPN protocols by itself if it gets a complete TLS configuration, as here.
     tls.alpn_protocols = match part.http1_only {
         true => vec![b"http/1.1".to_vec()],
         false => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
@@ -66,7 +66,7 @@ fn build_client(
         .http1_ignore_invalid_headers_in_responses(true)
         .http1_max_headers(MOST_HEADERS)
         .http2_max_header_list_size(HEAD_BYTES)
-        // How much a server may send while a body waits for memory; the default is megabytes.
+        // How many bytes a server may send while a body waits for memory. The client's default is megabytes.
         .http2_initial_stream_window_size(WINDOW_BYTES)
         .http2_initial_connection_window_size(2 * WINDOW_BYTES);
     if part.http1_only {
@@ -80,7 +80,7 @@ fn build_client(
         .map_err(|error| Fault::error(format!("cannot set up the HTTP client: {error}")))
 }
 
-/// Checks the settings of a fetch before anything is opened.
+/// Checks the settings of fetches (`--proxy`, headers and the like) before the crawl opens anything.
 pub fn check(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<(), Fault> {
     SiteHeaders::parse(&fetch.headers).map_err(Fault::usage)?;
     let resolver = Resolver::new(fetch, politeness).map_err(Fault::usage)?;

@@ -17,7 +17,7 @@ use crate::task_result::TaskResult;
 /// The longest time between unconditional requests for a page.
 const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
-/// The longest validator that is kept, in bytes.
+/// The length limit of a validator (an `ETag` or a `Last-Modified` date), in bytes. Longer ones are not kept.
 const MOST_BYTES: usize = 1_024;
 
 /// Whether pages of a crawl are requested conditionally. Rendered pages are not: a browser's result may change
@@ -26,7 +26,7 @@ pub fn are_wanted(crawl: &CrawlSettings) -> bool {
     crawl.needs_feature(Feature::Conditional) && crawl.lane == Lane::Http
 }
 
-/// The conditional headers of a request for a stored page; empty if the server must send the page in any case.
+/// The headers that make the request for a stored page conditional; empty if the server must send the page in any case.
 pub fn headers(
     known: &KnownPage,
     task: &Task,
@@ -62,11 +62,11 @@ pub fn headers(
     headers.into_iter().flatten().collect()
 }
 
-/// Suffixes that servers append to the tag of a compressed page: those of Apache, of nginx's brotli module, and of
+/// Suffixes that servers append to the `ETag` of a compressed page: those of Apache, of nginx's brotli module, and of
 /// Jetty.
 const OF_CODINGS: [&str; 6] = ["--gzip", "-gzip", "-br", "-zstd", "-deflate", ";gzip"];
 
-/// A tag and, if the server marked it as compressed, the original tag as well. Apache compares tags before
+/// An `ETag` and, if its suffix marks the page as compressed, the original tag as well. Apache compares tags before
 /// `mod_deflate` marks them, so a marked tag alone never matches.
 fn with_uncompressed_tag(etag: &str) -> String {
     let opaque = etag.strip_suffix('"');
@@ -79,8 +79,8 @@ fn with_uncompressed_tag(etag: &str) -> String {
     }
 }
 
-/// The validators of an answer, if it has any. They are kept even for crawls without conditional requests, because a
-/// later crawl of the same pages may use them.
+/// The validators of an answer (`ETag` and `Last-Modified`), if it has any. They are kept even for crawls without
+/// conditional requests, because a later crawl of the same pages may use them.
 pub fn validators(
     fetched: &Fetched,
     result: &TaskResult,
@@ -109,8 +109,8 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 /// Describes how a page is read: the program's version, the kept parts of the page, and the limits for documents. A
 /// document that is too large under one limit may be readable under another.
 ///
-/// It includes the headers set for its site (`asked_with`), because the page may differ by language. The mapping's
-/// headers are part of the mapping's version.
+/// The description includes the request headers that the settings give for the site (`asked_with`), because the page's
+/// language may depend on them. The mapping's headers are part of the mapping's version.
 fn describe_reading(
     task: &Task,
     crawl: &CrawlSettings,

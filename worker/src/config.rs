@@ -1,4 +1,4 @@
-//! The settings of a worker, and the endpoints between it and its supervisor.
+//! The settings of a worker, and the addresses of the sockets between a worker and its supervisor.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ impl Default for WorkerConfig {
     }
 }
 
-/// The lanes whose pages a worker has a browser for.
+/// The pages for which a worker has a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowserUse {
     /// The worker has no browser.
@@ -41,7 +41,7 @@ pub enum BrowserUse {
     /// The browser is for pages of crawls in the lane `http` that show nothing without their scripts. If it does not
     /// start, the pages are kept as they came.
     AtHand,
-    /// The browser is for pages of all lanes. If it does not start, the worker is of no use.
+    /// The browser is for all pages that need one. A worker whose browser does not start is of no use.
     Lane,
 }
 

@@ -9,14 +9,14 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// An idle connection is closed after this long. Common servers close theirs after 5 seconds or more. A request sent at
-/// that moment would be lost.
+/// Idle connections are closed after this time. Common servers close them after 5 seconds or more; a request that is
+/// sent at that moment would be lost.
 pub const IDLE: Duration = Duration::from_secs(4);
 
 /// Connections that a worker keeps open between requests.
 const MAX_KEPT_OPEN: usize = 16;
 
-/// The origins whose connections stay open, each with the time until which it may.
+/// The origins whose connections stay open, each with the time at which that permission ends.
 #[derive(Debug, Default)]
 pub struct KeptOpenConnections {
     until: HashMap<String, Instant>,

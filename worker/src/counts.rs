@@ -1,5 +1,5 @@
-//! This worker's counts since its start. Its supervisor serves the sums of its workers to Prometheus. The counts are
-//! reported with a heartbeat at the start, after each change, and every [`REPORT_AGAIN`].
+//! This worker's counts since its start. Its supervisor serves the sums of its workers to Prometheus. A heartbeat
+//! carries the counts at the start, after each change, and every [`REPORT_AGAIN`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use webfill_wire::counts::{MOST_MAPPINGS, OTHER_MAPPINGS, RowTotals, WorkerTotal
 
 use crate::task_result::TaskResult;
 
-/// Unchanged counts are reported again after this time, in case a frame was lost.
+/// Unchanged counts are reported again after this time, because a message with them may have been lost.
 const REPORT_AGAIN: Duration = Duration::from_secs(30);
 
 /// The counts, shared by the parts of a worker on its main thread.
@@ -25,11 +25,12 @@ struct CountsState {
     totals: WorkerTotals,
     is_store_away: bool,
     has_changed: bool,
-    /// `None` until the first report; until then, the supervisor has the counts of this worker's predecessor.
+    /// The time of the last report. It is `None` until the first report; until then, the supervisor has the counts of
+    /// the process that ran before this one.
     reported_at: Option<Instant>,
     /// The time of arrival of each task whose page was not requested yet. The granted credit bounds their number.
     arrivals: HashMap<u64, Instant>,
-    /// How many fields each mapping in force has.
+    /// The number of fields of each mapping in use.
     fields_of: HashMap<String, usize>,
 }
 
@@ -54,7 +55,7 @@ impl Counts {
         })
     }
 
-    /// Notes that these mappings are in force.
+    /// Notes the mappings that are now in use, with their numbers of fields.
     pub fn use_mappings(&self, set: &MappingSet) {
         let fields = set.fields_by_mapping().into_iter();
         let fields = fields.map(|(name, fields)| (name.to_owned(), fields.len()));
@@ -73,7 +74,7 @@ impl Counts {
 
     /// Notes that a page was requested.
     pub fn note_page_fetched(&self, result: &TaskResult, started: Instant) {
-        // No request was sent: the address was refused, or the host has no address.
+        // For these outcomes no request was sent: the address was refused, or the host has no address.
         if matches!(result.outcome, Outcome::UnsafeAddress | Outcome::DnsError) {
             return;
         }
@@ -96,7 +97,7 @@ impl Counts {
         self.update(|counted| counted.totals.robots += 1);
     }
 
-    /// Notes that the store accepted writes, or that it is unreachable.
+    /// Notes that the store accepted writes after `took`, or that it is unreachable (`is_away`).
     pub fn note_store_answered(&self, took: Duration, is_away: bool) {
         self.update(|counted| {
             counted.totals.save.observe(took);
@@ -108,7 +109,7 @@ impl Counts {
     pub fn note_page_saved(&self, result: &TaskResult) {
         self.update(|counted| {
             *counted.totals.pages.entry(result.outcome).or_default() += 1;
-            // Counted as in the summary of a crawl.
+            // Counted in the same way as in the summary of a crawl.
             counted.totals.unmatched += u64::from(result.is_unmatched());
             if let (Outcome::Ok, Some(mapping)) = (result.outcome, &result.mapping) {
                 let name = counted.count_fields(mapping, result.fields.len());

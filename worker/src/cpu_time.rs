@@ -1,5 +1,5 @@
-//! The CPU time of work in tests with hostile input. Unlike the time that passes, it does not grow with the load of the
-//! machine.
+//! Measures the CPU time of work, for tests with hostile input. Unlike elapsed time, CPU time does not grow with the
+//! load of the machine.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ impl CrashMarker {
         self.write(task);
     }
 
-    /// Clears the file, so that no task is blamed if the process dies from now on.
+    /// Clears the file: if the process dies from now on, no task is blamed.
     pub fn clear(&self) {
         self.write(0);
     }

@@ -1,9 +1,9 @@
-//! Documents (PDF, office formats, RTF, plain text) as pages: which bodies are documents, and how they are
-//! read and kept.
+//! Documents (PDF, office formats, RTF, plain text) as pages: which bodies are documents, and how they are read and
+//! kept.
 //!
-//! A document is read by a process of its own ([`child`], [`webfill_reader`]), which lives for this one document.
-//! Nothing that the document does to that process reaches the worker, which sees only its exit status, its error
-//! messages and its report, and treats the report as foreign input. Plain text needs no such process.
+//! A document is read by a process of its own ([`child`], [`webfill_reader`]), which lives for this one document. So a
+//! malicious document cannot attack the worker. The worker sees only the exit status, the error messages and the
+//! report, and does not trust the report. Plain text needs no such process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,8 +71,8 @@ pub fn check(config: &DocumentsConfig) -> Result<(), Fault> {
     }
 }
 
-/// Creates the folder and reads a built-in document. A wrong folder, or a machine that cannot read documents, is thus
-/// reported before anything is fetched.
+/// Creates the folder of kept documents, and reads a built-in document as a trial. A wrong folder, or a machine that
+/// cannot read documents, is thus reported before anything is fetched.
 pub fn prepare(config: &DocumentsConfig) -> Result<(), Fault> {
     if config.reads_documents() {
         read_trial(config)?;
@@ -88,7 +88,7 @@ pub fn prepare(config: &DocumentsConfig) -> Result<(), Fault> {
     })
 }
 
-/// A document that every machine can read.
+/// A small RTF document for a trial. If it cannot be read, the machine is the cause.
 const TRIAL: &[u8] = br"{\rtf1 trial}";
 
 fn read_trial(config: &DocumentsConfig) -> Result<(), Fault> {
@@ -111,8 +111,8 @@ fn check_trial(read: Result<Report, NoDocument>) -> Result<(), Fault> {
     )))
 }
 
-/// Reads one document as a crawl does, for trying things out. `None` if the bytes are not a document. Nothing is
-/// kept.
+/// Reads one document in the same way as a crawl, for commands that test a mapping. `None` if the bytes are not a
+/// document. Nothing is kept.
 ///
 /// # Errors
 ///
@@ -146,8 +146,8 @@ pub fn read_single_document(
     }
 }
 
-/// Whether a body of this declared type may be a document, although it is not a type of pages. Servers send documents
-/// as `application/octet-stream` and worse.
+/// Whether a body of this declared type may be a document, although it is not a type of pages. Servers often send
+/// documents as `application/octet-stream`.
 pub fn may_be_document(content_type: &str) -> bool {
     let of = |family: &str| {
         content_type
@@ -158,9 +158,9 @@ pub fn may_be_document(content_type: &str) -> bool {
     of("application/") || of("binary/")
 }
 
-/// Whether a body is a document that needs a reader. A body declared as a page, or without a declared type, must begin
-/// as a document at its first byte. With other declared types, some bytes may precede the document, because readers
-/// tolerate them.
+/// Whether a body is a document that needs a reader, such as a PDF; plain text does not. A body declared as a page, or
+/// without a declared type, must begin as a document at its first byte. With other declared types, some bytes may
+/// precede the document, because readers tolerate them.
 pub fn is_document(content_type: Option<&str>, body: &[u8]) -> bool {
     let is_page = content_type.is_none_or(|declared| {
         charset::declared_kind(declared).is_some_and(|kind| kind != Kind::Unsupported)
@@ -206,14 +206,15 @@ pub enum NoDocument {
     NotKept(Fault),
 }
 
-/// Whether a document is retried if the machine could not read it.
+/// The number of the attempt to read a document. If the machine could not read the document, it is retried unless this
+/// was the last attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
     Early,
     Last,
 }
 
-/// Reads documents, a few at a time.
+/// Reads documents, at most [`DocumentsConfig::readers`] at the same time.
 pub struct Documents {
     config: DocumentsConfig,
     places: Semaphore,
@@ -230,7 +231,8 @@ impl Documents {
         })
     }
 
-    /// The limits on documents, in words. With other limits, reading a document may end differently.
+    /// The limits on documents, in words. The text is compared later, because with other limits the same document may
+    /// be read differently.
     pub fn describe_limits(&self) -> String {
         let DocumentsConfig {
             deadline,
@@ -246,7 +248,8 @@ impl Documents {
         self.places.acquire().await.ok()
     }
 
-    /// Reads a document and keeps it. It is also kept with its page if it has at most `kept_bytes`.
+    /// Reads a document and saves it in the folder of kept documents. If it has at most `kept_bytes`, it is also stored
+    /// with its page.
     pub async fn read_and_keep(
         &self,
         body: Vec<u8>,
@@ -280,7 +283,7 @@ impl Documents {
     }
 }
 
-/// Runs long work on another thread than the fetches.
+/// Runs work that takes long on another thread, so that it does not delay the fetches.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, NoDocument> {

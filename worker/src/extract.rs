@@ -51,14 +51,14 @@ pub struct FetchedPage {
     pub body: Vec<u8>,
     /// The result of reading the page, if it is a document.
     pub document: Option<Box<ReadDocument>>,
-    /// The body is the document after its scripts ran, as HTML in UTF-8, not the bytes that the server sent.
+    /// Whether the body is not what the server sent, but the document after its scripts ran, as HTML in UTF-8.
     pub is_rendered: bool,
-    /// Whether the page's body is to be returned with the result if it shows nothing without its scripts
-    /// ([`TaskResult::unread`]).
+    /// Whether the body is returned with the result ([`TaskResult::unread`]) if the page shows nothing without its
+    /// scripts.
     pub is_candidate: bool,
-    /// The receiver of the result, if it goes to a runner instead of the saver.
+    /// The receiver of the result if it is still needed before it is saved; otherwise it goes to the saver directly.
     pub answer: Option<oneshot::Sender<TaskResult>>,
-    /// The body's permit of the worker's memory.
+    /// The permit for the memory that the body takes; the worker's memory is limited.
     pub memory: MemoryPermit,
 }
 
@@ -77,14 +77,13 @@ impl FetchedPage {
     }
 }
 
-/// The stack of the thread. The limits on documents and mappings bound the recursion well below it.
+/// The stack of the extraction thread. The limits on documents and mappings keep recursion far below it.
 pub(crate) const STACK_BYTES: usize = 16 << 20;
 
 /// A page that shows this many characters, not counting white space, is not an empty shell.
 const SHELL_CHARACTERS: usize = 400;
 
-/// The longest text that is stored, in bytes. A longer one, together with the rest of its page, might exceed a store's
-/// limit.
+/// The longest text that is stored, in bytes. A page with a longer text might exceed the limit of the store.
 const MAX_STORED_TEXT_BYTES: usize = 10 << 20;
 
 /// The thread's memory limits.
@@ -93,11 +92,11 @@ pub struct ExtractionMemory {
     pub page: usize,
     /// The memory of results until they are saved.
     pub results: Memory,
-    /// The longest body that is kept, in crawls that keep them.
+    /// The size limit, in bytes, of bodies that are kept, in crawls that keep them.
     pub kept_body: usize,
 }
 
-/// Starts the thread. It ends when `work` is closed and empty.
+/// Starts the extraction thread. It ends when `work` is closed and empty.
 pub fn start(
     mut work: mpsc::Receiver<Work>,
     results: mpsc::Sender<TaskResult>,
@@ -139,7 +138,7 @@ pub fn start(
                 page_timer.end();
                 crash_marker.clear();
                 if let Some(answer) = answer {
-                    // The receiver is gone only if the process ends.
+                    // Sending fails only if the receiver is gone, which means that the process is ending.
                     let _ = answer.send(result);
                     continue;
                 }
@@ -152,11 +151,11 @@ pub fn start(
         })
 }
 
-/// The parts of pages that are kept beside the values found by mappings.
+/// Remembers and selects what is kept of pages besides the values that mappings find.
 pub(crate) struct Keeping {
     sampler: Option<Sampler>,
     repeats: Repeats,
-    /// The longest body that is kept.
+    /// The size limit, in bytes, of a body that is kept.
     body_bytes: usize,
 }
 
@@ -209,7 +208,8 @@ pub(crate) fn extract(
         text: &text,
     };
     let mut wanted = requested_parts(&page.result, page_deadline);
-    // Most pages show enough at their beginning, so they are not searched for the root of a shell.
+    // Most pages show enough at their beginning, so only few pages are searched for the empty element that scripts
+    // would fill.
     wanted.shell = page.is_candidate && blocks::has_less_text_than(&text, SHELL_CHARACTERS);
     wanted.encoding = Some(encoding);
     let extracted = engine.extract(input, wanted);
@@ -261,7 +261,7 @@ fn kind_and_encoding(
 ) -> (Kind, &'static encoding_rs::Encoding) {
     let content_type = result.content_type.as_deref();
     if is_rendered {
-        // The body is the rendered document, so only the headers of the original answer are left to go by.
+        // The body is the rendered document, so only the headers of the original answer can show its encoding.
         return (
             Kind::Html,
             charset::encoding_of(b"", content_type, Kind::Html),
@@ -271,8 +271,8 @@ fn kind_and_encoding(
     (kind, charset::encoding_of(body, content_type, kind))
 }
 
-/// Judges the text of a page, besides the values found by mappings: a redirect in it, whether it repeats other pages,
-/// its sample and its snapshot for a watch.
+/// Inspects the text of a page apart from the values of its mapping. Finds a redirect in it, whether it repeats other
+/// pages, a sample of it, and its snapshot for a watch.
 fn inspect_text(
     engine: &Engine,
     keeping: Option<&mut Keeping>,
@@ -280,7 +280,7 @@ fn inspect_text(
     (url, kind, text): (&Url, Kind, &str),
     is_read: bool,
 ) {
-    // A page that is read again was judged when it was fetched.
+    // Only new pages are inspected here. A page that is read again was inspected when it was fetched.
     if keeping.is_some() {
         let html = (kind == Kind::Html).then_some(text);
         end_if_redirecting(result, url, html);

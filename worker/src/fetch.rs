@@ -1,6 +1,6 @@
-//! A request: checked, sent, read within its limits, and reported as an outcome.
+//! Fetches one URL: checks the request, sends it, reads the answer within limits, and reports an outcome.
 //!
-//! A status, a refusal and a broken connection are all ordinary ends of a request. Redirects are not followed here: the
+//! An error status, a refusal and a broken connection are outcomes, not errors. Redirects are not followed here: the
 //! target goes back to the intake and is judged like any link.
 
 use std::cell::RefCell;
@@ -53,8 +53,8 @@ pub struct Fetcher {
     clients: Clients,
     resolver: Resolver,
     config: FetchConfig,
-    /// The user agent of crawls that name none, if there is an archive. It is set on each request explicitly, because
-    /// the archive cannot see headers that the client adds itself.
+    /// The user agent of crawls that name none; `None` without an archive. It is set on each request explicitly,
+    /// because the archive cannot see headers that the client adds itself.
     archived_agent: Option<String>,
     reads_documents: bool,
     headers: SiteHeaders,
@@ -89,7 +89,7 @@ impl Fetcher {
         self
     }
 
-    /// Keeps exchanges for the archive.
+    /// Keeps requests and answers for the archive. `user_agent` is sent with all requests of crawls that name none.
     pub fn with_archive(mut self, user_agent: String) -> Fetcher {
         self.archived_agent = Some(user_agent);
         self
@@ -101,8 +101,7 @@ impl Fetcher {
         self
     }
 
-    /// Fetches a page, or a sitemap if the request accepts sitemaps. `memory` grows with the body, as in the methods
-    /// below.
+    /// Fetches a page, or a sitemap if the request accepts sitemaps. `memory` grows with the body.
     pub async fn page(
         &self,
         asked: PageRequest<'_>,
@@ -150,7 +149,7 @@ impl Fetcher {
         self.fetch(spec, memory).await
     }
 
-    /// Sends a request and reads its answer, within the limits.
+    /// Sends a request and reads its answer, within the limits of time and size.
     ///
     /// # Errors
     ///
@@ -216,7 +215,7 @@ impl Fetcher {
     fn try_keep_open(&self, spec: &RequestSpec<'_>, longest_request: Duration) -> bool {
         let (now, is_soon) = (Instant::now(), spec.next_after < IDLE);
         let mut connections = self.connections.borrow_mut();
-        // The page's request follows right after its robots.txt.
+        // robots.txt (`Beginning`) keeps its connection, because the request for the page follows right after it.
         matches!(spec.rule, BodyRule::Beginning { .. })
             || is_soon && connections.try_keep_open(&origin(spec.url), now, longest_request)
     }
@@ -267,7 +266,7 @@ async fn read_body(
     Ok(())
 }
 
-/// Reads the rest of the body, for the archive only.
+/// Reads the rest of the body into the exchange, which is for the archive only.
 async fn complete_exchange(
     mut exchange: Box<Exchange>,
     mut incoming: IncomingBody,

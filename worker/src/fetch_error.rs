@@ -11,14 +11,14 @@ use crate::resolve::ResolveError;
 #[derive(Debug)]
 pub struct FetchError {
     pub outcome: Outcome,
-    /// The reason, in words.
+    /// The reason in words, for logs and users.
     pub reason: String,
-    /// This machine has no route to the host, or its name servers do not answer.
+    /// Whether this machine has no route to the host, or its name servers do not answer.
     pub no_route: bool,
 }
 
 impl FetchError {
-    /// An error whose cause is not a missing route or a silent name server.
+    /// Creates an error that is not caused by a missing route or a silent name server.
     pub fn new(outcome: Outcome, reason: impl Into<String>) -> FetchError {
         FetchError {
             outcome,
@@ -38,7 +38,7 @@ impl From<reqwest::Error> for FetchError {
     }
 }
 
-/// The outcome and reason of the first cause that has an outcome, or else of the innermost cause.
+/// Returns the outcome and the reason of the first cause that has an outcome, or else of the innermost cause.
 fn from_causes(
     mut next: Option<&(dyn Error + 'static)>,
     mut reason: String,
@@ -76,7 +76,7 @@ fn outcome_of(cause: &(dyn Error + 'static)) -> Option<Outcome> {
     {
         return Some(Outcome::TooLarge);
     }
-    // TLS and resolver errors travel inside I/O errors, which hide them from `source()`.
+    // I/O errors may contain TLS and resolver errors, but `source()` does not return those.
     outcome_of(inner_cause(cause)?)
 }
 

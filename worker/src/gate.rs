@@ -1,9 +1,9 @@
-//! The gate: admission control right before each request.
+//! The gate checks, right before each request, whether the request is still allowed.
 //!
-//! A request passes if the supervisor's lease is in force and its task was not recalled (see
-//! [`permits`](crate::permits)). A site whose lease has ended goes to another supervisor only after the longest time
-//! that one of our requests may take. So a request that takes longer, because this process was stopped meanwhile, is
-//! aborted. A request whose body got no memory in time is also aborted.
+//! A request is allowed as long as the supervisor has a valid lease (the dispatcher's permission to start fetches) and
+//! its task was not recalled (see [`permits`](crate::permits)). A site whose lease has ended goes to another supervisor
+//! only after the longest time that a request of this process may take. So a request that takes longer, because this
+//! process was stopped meanwhile, is aborted. A request whose body got no memory in time is also aborted.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -24,7 +24,7 @@ pub fn longest_request(config: &FetchConfig) -> Duration {
     Duration::from_secs_f64(config.connect_timeout + config.total_timeout)
 }
 
-/// The gate: the only way to the web.
+/// Sends all requests of a worker to the web, if they are still allowed.
 pub struct Gate {
     fetcher: Fetcher,
     longest_request: Duration,
@@ -46,17 +46,17 @@ impl Gate {
         self.permits.extend_lease(boot_ms);
     }
 
-    /// Withdraws the permits given so far for tasks in the scope.
+    /// Revokes the permits that were given so far to tasks in the scope: a crawl, a site or low priorities.
     pub fn recall(&self, scope: &RecallScope) {
         self.permits.recall(scope);
     }
 
-    /// Whether every recalled task in the scope has made a request or has been given back.
+    /// Whether each recalled task in the scope has either made a request or been given back.
     pub fn is_settled(&self, scope: &RecallScope) -> bool {
         self.permits.is_settled(scope)
     }
 
-    /// A permit for a task that starts now.
+    /// Issues a permit to a task that starts now; its requests need it.
     pub fn issue_permit(&self, task: &Task) -> Permit {
         self.permits.issue_permit(task)
     }
@@ -107,15 +107,15 @@ impl Gate {
         self.permits.check(permit, now_ms)?;
         let deadline_ms = now_ms + self.longest_request.as_millis() as u64;
         let had_requested = permit.note_request(true);
-        // The request's own time limits end before the deadline, unless this process was stopped.
+        // The request's own time limits end before the deadline, unless this process was stopped for a while.
         let fetched = run_until(deadline_ms, request).await;
         permit.note_request(had_requested);
         fetched.unwrap_or(Err(Denied::CutShort))
     }
 }
 
-/// Drives a future for as long as the deadline has not passed. The future's own timers are not enough: a process that
-/// was stopped resumes with whatever is ready first.
+/// Runs a future until the deadline. The future's own timers are not enough: after a process was stopped, the future
+/// may continue before its timers are checked.
 async fn run_until<T>(deadline_ms: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -144,7 +144,7 @@ mod tests {
         Gate::new(Fetcher::new(clients, resolver, fetch.clone()), &fetch)
     }
 
-    /// Whether a request, to a port without a listener, is attempted.
+    /// Whether a request passes the gate. It goes to a port at which nothing listens.
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         let mut memory = Memory::new(1 << 20).take(1).await;

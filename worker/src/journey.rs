@@ -1,12 +1,12 @@
-//! The journey of one task through a worker:
-//! robots.txt -> politeness -> fetch -> extraction (decode, parse, mapping) -> save -> acknowledge.
+//! Takes one task through all steps of a worker: robots.txt -> politeness -> fetch -> extraction (decode, parse,
+//! mapping) -> save -> acknowledge.
 //!
-//! Each site has one runner, which takes the site's tasks one after another. Decisions are made elsewhere, without
-//! I/O and without a clock: [`permission`](crate::permission) decides whether a page may be fetched,
-//! [`sites`](crate::sites) when. This module waits, queries and requests.
+//! Each site has one runner, which takes the site's tasks one after another. This module waits, sends queries and
+//! requests pages. Others make the decisions, without I/O and without reading a clock:
+//! [`permission`](crate::permission) decides whether a page may be fetched, and [`sites`](crate::sites) when.
 //!
-//! A task whose page was not requested is given back when the worker drains or the task is recalled.
-//! After a crash all tasks that were not acknowledged come back through the supervisor.
+//! A task whose page was not requested is given back when the worker drains or the task is recalled. After a crash all
+//! tasks that were not acknowledged come back through the supervisor.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Journey {
             // A dispatcher of this version sends tasks of the lane `browser` only to supervisors with browsers.
             return self.return_task(site, &task, None);
         }
-        // The requests for robots.txt and the page share one name lookup.
+        // Hold the lookup of the name, so that the requests for robots.txt and for the page share it.
         let _name = self.resolver.hold_lookup(&url);
         let names = &self.names_given_back;
         if let Some(address) =
@@ -125,7 +125,7 @@ impl Journey {
         self.fetch(&visit, task, crawl, turn).await;
     }
 
-    /// Requests the page when its site's turn comes.
+    /// Requests the page as soon as its site may be requested.
     async fn fetch(&self, visit: &Visit<'_>, task: Task, crawl: Arc<CrawlSettings>, turn: Turn) {
         let Visit {
             site,
@@ -178,7 +178,7 @@ impl Journey {
 }
 
 impl Reading<'_> {
-    /// Reads a page, in a browser or as a document if it is one, and passes it on to the extraction.
+    /// Reads a page, if necessary in a browser or as a document, and passes it on to the extraction.
     async fn read_and_extract(&self, page: FetchedPage, mut held: HeldPermits<'_>) {
         let Reading { journey, visit, .. } = *self;
         let plan = &visit.plan;

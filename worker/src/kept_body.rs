@@ -6,7 +6,7 @@ use webfill_wire::{Feature, Outcome};
 
 use crate::task_result::TaskResult;
 
-/// The compression level. A higher one is not worth its time.
+/// The compression level of zstd. A higher one takes more time than it is worth.
 const LEVEL: i32 = 3;
 
 /// A body, compressed.

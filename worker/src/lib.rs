@@ -1,7 +1,7 @@
-//! Processes a task: robots, politeness, fetch, decode, extract, save.
+//! Processes tasks: robots.txt, politeness, fetch, decode, extract, save.
 //!
-//! [`run`] is the process. [`journey`] leads one task through the steps; each step has a file of its own. A worker
-//! keeps only caches in memory. When it dies, its tasks go back to the dispatcher.
+//! [`run`] runs the worker process. [`journey`] takes one task through the steps; each step has a file of its own. A
+//! worker keeps only caches in memory. When it dies, its tasks go back to the dispatcher.
 
 mod archive;
 mod block_outcome;
@@ -65,7 +65,7 @@ pub use documents::{
 pub use fetch::{FetchConfig, parse_retry_after};
 pub use gate::longest_request;
 pub use mapping_rules::MappingSetRules;
-// The politeness decisions, exported for the simulation (`tests/simulation/`), which drives them in simulated time.
+// These politeness decisions are exported for the simulation (`tests/simulation/`), which runs them in simulated time.
 pub use journey::address_to_count;
 pub use now::Now;
 pub use permission::{Knowledge, Permission, PermissionCheck, Step};

@@ -1,4 +1,4 @@
-//! The mapping rules that the store needs when pages fill records.
+//! Gives the store the rules of mappings that it needs when pages fill records.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use webfill_mapping::MappingSet;
 use webfill_store::{MappingOrder, MappingRules};
 
-/// The rules of one set of mappings.
+/// The rules of all mappings of one set.
 pub struct MappingSetRules(pub Arc<MappingSet>);
 
 impl Debug for MappingSetRules {

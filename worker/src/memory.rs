@@ -2,14 +2,15 @@
 //! of a body to the store's confirmation. It has four parts ([`BudgetParts`]):
 //!
 //! - *bodies*: each fetch has a permit. It takes the permit before its request and enlarges it as its body grows. New
-//!   requests wait until there is room, and until every growing body has found room. They wait before they take the
-//!   site's turn, so neither the site's clock nor a timeout is affected. One body may always grow, beyond the budget if
-//!   necessary, so there is always progress.
+//!   requests wait until memory is free and no growing body waits for memory. They wait before their site's turn, so
+//!   neither the site's delay nor a timeout is affected. One body may always grow, even beyond the budget, so there is
+//!   always progress.
 //! - *the page being read*: its text and trees. Only one page is read at a time, so nothing waits. A page that needs
 //!   more is truncated.
-//! - *held*: results that wait for a second fetch of their page, and bodies that wait for a tab of the browser.
-//!   Nothing waits for room: without it, there is no second fetch, and the body's task is given back.
-//! - *results*, until they are in the store. The extraction waits for space, and so does everything behind it.
+//! - *held*: results that wait for a second fetch of their page, and bodies that wait for a tab of the browser. Nothing
+//!   waits for this memory: if it is full, there is no second fetch, and the body's task is given back.
+//! - *results*, until they are in the store. The extraction waits for this memory, and so do all pages that wait for
+//!   the extraction.
 //!
 //! There is no deadlock: bodies wait for the extraction, the extraction waits for the saver, and the saver waits only
 //! for the store.
@@ -25,10 +26,10 @@ pub const READ_AHEAD: usize = 256 << 10;
 /// The memory that every fetch needs at least, the beginning of its body included.
 pub const LEAST_SHARE: usize = READ_AHEAD + (16 << 10);
 
-/// The weight of past bodies in the expected size of the next one.
+/// How much past bodies count when the size of the next body is estimated: 7 of 8 parts.
 const EXPECTATION_WEIGHT: usize = 8;
 
-/// How a worker's budget is divided, in bytes.
+/// The parts of a worker's memory budget, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetParts {
     pub bodies: usize,
@@ -37,7 +38,7 @@ pub struct BudgetParts {
     pub results: usize,
 }
 
-/// The memory that a journey takes permits from.
+/// The memory pools of a worker, which tasks take permits from.
 pub struct MemoryPools {
     pub bodies: Memory,
     pub held: Memory,
@@ -56,7 +57,7 @@ impl BudgetParts {
     }
 }
 
-/// A number of bytes, shared by many holders of permits.
+/// A limited number of bytes, shared by the holders of permits.
 #[derive(Debug, Clone)]
 pub struct Memory {
     state: Arc<Mutex<State>>,
@@ -75,8 +76,8 @@ struct State {
     next_arrival: u64,
 }
 
-/// The position of a request in the queue: growing permits go before new ones, and otherwise the first to come is
-/// served first.
+/// The position of a request in the queue: permits that grow come before new ones, and then the order of arrival
+/// decides.
 type QueuePosition = (RequestKind, u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +95,7 @@ struct WaitingRequest {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Grant {
     bytes: usize,
-    /// Whether the permit exceeds the total.
+    /// Whether this permit has grown beyond the total.
     overdraws: bool,
 }
 
@@ -113,19 +114,19 @@ impl Memory {
         }
     }
 
-    /// Waits for a permit for a body of the usual size.
+    /// Waits for a permit of the size that bodies usually have.
     pub async fn take_for_body(&self) -> MemoryPermit {
         let expected = self.lock().expected;
         self.take(expected.max(LEAST_SHARE)).await
     }
 
-    /// Waits for a permit of this size. A sole caller may get more than the total.
+    /// Waits for a permit of this size. If no other permit exists, it may exceed the total.
     pub async fn take(&self, bytes: usize) -> MemoryPermit {
         let granted = self.enqueue(RequestKind::ToBegin, bytes).wait().await;
         self.new_permit(granted)
     }
 
-    /// A permit of this size, if there is room and nobody waits for it.
+    /// Takes a permit of this size if the memory is free and no other request waits for it.
     pub fn try_take(&self, bytes: usize) -> Option<MemoryPermit> {
         let mut state = self.lock();
         if !state.waiting.is_empty() || state.used + bytes > state.total {
@@ -185,13 +186,13 @@ impl Memory {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock.
+        // The state is valid even after a panic, because no code panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Serves waiting requests, in order.
+    /// Grants memory to waiting requests, in the order of the queue.
     fn grant_waiting(&mut self) {
         while let Some(first) = self.waiting.first_entry() {
             let bytes = first.get().bytes;
@@ -204,7 +205,7 @@ impl State {
                 bytes,
                 overdraws: !fits,
             };
-            // A request that was dropped needs no memory.
+            // If the receiver is gone, the request was dropped and needs no memory.
             if first.remove().granted.send(granted).is_ok() {
                 self.used += bytes;
                 self.overdrawn |= granted.overdraws;
@@ -221,7 +222,8 @@ struct Queued {
 }
 
 impl Queued {
-    /// Waits until the request is granted. The sender is dropped only after it has sent, or together with this entry.
+    /// Waits until the request is granted. The channel cannot close before: the sender is dropped only after it has
+    /// sent, or together with this entry.
     async fn wait(mut self) -> Grant {
         match &mut self.answer {
             Some(answer) => answer.await.unwrap_or_default(),
@@ -248,7 +250,7 @@ impl Drop for Queued {
     }
 }
 
-/// A permit of the budget, freed on drop.
+/// A permit to use memory of the budget, freed on drop.
 #[derive(Debug)]
 pub struct MemoryPermit {
     memory: Memory,
@@ -257,11 +259,11 @@ pub struct MemoryPermit {
 }
 
 impl MemoryPermit {
-    /// Waits until the permit has this size, if it is smaller.
+    /// Waits until the permit has at least this size.
     pub async fn grow_to(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes);
         if self.overdraws {
-            // One permit may always grow, even beyond the total, and this is the one.
+            // One permit may always grow, even beyond the total, and it is this one.
             return self.set(self.bytes + more);
         }
         if more > 0 {
@@ -309,7 +311,7 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// The result, if the future has one already.
+    /// Polls a future once, and returns its output if it is ready.
     fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
         match future.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(output) => Some(output),

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A moment, read once by the caller and passed to every decision made at it. Politeness decisions never read a clock
-/// themselves, so the simulation can run them in simulated time.
+/// A moment by both clocks. A caller reads it once and passes it to all decisions made at this moment. Politeness
+/// decisions never read a clock themselves, so the simulation can run them in simulated time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// The moment by the monotonic clock of this process, which paces its requests.
+    /// The moment by the monotonic clock of this process, which is used to time its requests.
     pub instant: Instant,
-    /// The same moment by the wall clock, in milliseconds since the epoch. Workers of all machines share it.
+    /// The same moment by the wall clock, in milliseconds since the epoch. Unlike the monotonic clock, it is comparable
+    /// between machines.
     pub wall_ms: i64,
 }
 
@@ -24,7 +25,7 @@ impl Now {
         }
     }
 
-    /// The time until a moment; zero if it has passed.
+    /// The time until `instant`; zero if that has passed.
     pub fn time_until(&self, instant: Instant) -> Duration {
         instant.saturating_duration_since(self.instant)
     }

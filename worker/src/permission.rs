@@ -1,14 +1,14 @@
 //! Decides whether a URL may be fetched, and under which delay. This module only makes the decisions.
 //!
-//! A [`PermissionCheck`] names the next step; its caller takes the step (queries the shared cache, waits for the
-//! site's turn, sends a request) and passes the result to the check. The check does no I/O and reads no clock.
-//! Workers drive it in [`journey`](crate::journey); the simulation drives the same code in simulated time.
+//! A [`PermissionCheck`] names the next step: query the shared cache, wait until the site may be requested (its
+//! *turn*), or send a request. The caller takes the step and passes the result to the check, which does no I/O and
+//! reads no clock. Workers run it in [`journey`](crate::journey); the simulation runs the same code in simulated time.
 //!
 //! The rules of the URL's origin are taken from memory, or else from the shared cache. If neither has them, the check
 //! waits for the site's turn and fetches robots.txt. Each redirect is a separate request, with its own turn at its
-//! target's site, unless it leads to the robots.txt of an origin whose rules are known. Every answer moves the clock
-//! of the site that sent it, and fetched files go into the shared cache. If the fetch fails, the last good file stays
-//! in force for a day; without one, the task ends.
+//! target's site, unless it leads to the robots.txt of an origin whose rules are known. Every answer sets the time of
+//! the next request to the site that sent it, and fetched files go into the shared cache. If the fetch fails, the last
+//! good file applies for a day; if there is none, the task ends.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use crate::sites::{Sites, Turn};
 /// Whether a page may be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Permission {
-    /// The page may be fetched when its turn comes.
+    /// The page may be fetched as soon as its site may be requested.
     Allowed { delay: Duration, turn: Turn },
-    /// The task ends with this outcome, without a request for its page. The evidence is that of a failed request for
-    /// robots.txt, if there was one.
+    /// The task ends with this outcome, without a request for its page. If the reason is a failed request for
+    /// robots.txt, that failure is the evidence.
     Refused {
         outcome: Outcome,
         evidence: Option<Evidence>,
@@ -42,7 +42,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// The turn that the page waits for, if it may be fetched.
+    /// If the page may be fetched, the turn at its site that it must wait for.
     pub fn turn(&self) -> Option<Turn> {
         match self {
             Permission::Allowed { turn, .. } => Some(*turn),
@@ -59,33 +59,33 @@ pub struct Knowledge<'a> {
     pub robots: &'a RefCell<RobotsFiles>,
 }
 
-/// The next action of the caller of a [`PermissionCheck`].
+/// The next step that the caller of a [`PermissionCheck`] must take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Look up the robots.txt of this origin in the shared cache; then call [`PermissionCheck::note_cache_entry`].
     LookUp(String),
-    /// Wait for [`Turn::Robots`] of this site, which is the task's or a redirect's target; then call
-    /// [`PermissionCheck::note_turn`], or [`PermissionCheck::note_no_turn`] if the site belongs to another worker.
+    /// Wait for [`Turn::Robots`] of this site, which may be the target of a redirect. Then call
+    /// [`PermissionCheck::note_turn`], or [`PermissionCheck::note_no_turn`] if another worker owns the site.
     AwaitTurn(String),
     /// Request this URL of robots.txt; then call [`PermissionCheck::note_response`].
     Request(Url),
-    /// Do nothing more: this is the answer.
+    /// The check has ended with this result.
     Decided(Permission),
 }
 
-/// The check of one URL.
+/// Checks whether one URL may be fetched.
 #[derive(Debug)]
 pub struct PermissionCheck {
     url: Url,
     site: String,
-    /// The delay that the operator asks for.
+    /// The delay between two requests that the operator demands, in milliseconds.
     wanted_ms: Option<u32>,
-    /// Whether the cache is checked once more when the turn comes. If the site's clock is shared, other workers may
-    /// request robots.txt while this one waits for its turn.
+    /// Whether the cache is checked once more just before the request. If the clocks of sites are shared, other workers
+    /// may request robots.txt while this one waits for its turn.
     looks_up_twice: bool,
     origin: String,
     fetch: RobotsFetch,
-    /// The rules that decided.
+    /// The rules of robots.txt that decided.
     rules: Option<Rules>,
     state: State,
 }
@@ -99,8 +99,8 @@ enum State {
 }
 
 impl PermissionCheck {
-    /// Begins the check of a URL to be fetched for a task. It is decided immediately if the origin's rules are in
-    /// memory.
+    /// Begins the check of a URL to be fetched for a task. If the rules of the origin's robots.txt are in memory, it is
+    /// decided immediately.
     pub fn begin(
         task: &Task,
         url: &Url,
@@ -129,7 +129,7 @@ impl PermissionCheck {
         check
     }
 
-    /// The next action.
+    /// The next step that the caller must take.
     pub fn next_step(&self) -> Step {
         match &self.state {
             State::LookingUp { origin, .. } => Step::LookUp(origin.clone()),
@@ -142,7 +142,7 @@ impl PermissionCheck {
         }
     }
 
-    /// The URL of robots.txt to request when the awaited turn comes.
+    /// The URL of the robots.txt that is requested after the wait for a turn.
     pub fn awaited_url(&self) -> &Url {
         self.fetch.next_request().unwrap_or(&self.url)
     }
@@ -175,7 +175,7 @@ impl PermissionCheck {
     /// Notes that robots.txt may be requested now.
     pub fn note_turn(&mut self, known: Knowledge<'_>, now: Now) {
         if self.fetch.has_followed_redirect() {
-            // Another task may have fetched the same file meanwhile.
+            // Another task may have fetched the target of the redirect while this one waited.
             return match self.follow_known_redirect(known, now) {
                 Some(rules) => self.decide(&rules, false, known),
                 None => self.begin_request(known, now),
@@ -192,14 +192,14 @@ impl PermissionCheck {
         }
     }
 
-    /// Notes that the awaited site belongs to another worker. There is no turn then, and its robots.txt counts as
-    /// unreachable.
+    /// Notes that another worker owns the site to be requested. So there is no request, and the site's robots.txt
+    /// counts as unreachable.
     pub fn note_no_turn(&mut self, known: Knowledge<'_>, now: Now) {
         self.fetch.skip_foreign_request();
         self.end_fetch(known, now);
     }
 
-    /// Takes the answer to a request of the fetch, or its denial by the gate.
+    /// Takes the answer to a request for robots.txt, or the gate's denial of the request.
     pub fn note_response(
         &mut self,
         response: Result<RobotsResponse, Denied>,
@@ -241,7 +241,7 @@ impl PermissionCheck {
         }
     }
 
-    /// The rules that decided, if there were any.
+    /// Returns the rules of robots.txt that decided, if there were any.
     pub fn take_rules(&mut self) -> Option<Rules> {
         self.rules.take()
     }
@@ -253,8 +253,8 @@ impl PermissionCheck {
         }
     }
 
-    /// Moves the clock of the requested site. After a failed fetch, the task's own site backs off as well, wherever the
-    /// redirects led.
+    /// Sets the time of the next request to the requested site. After a failed fetch of robots.txt, the task's own site
+    /// backs off as well, even if redirects led to other sites.
     fn move_clocks(&self, asked: &str, answered: Answered, known: Knowledge<'_>) {
         let has_failed = self.fetch.has_failed();
         let of_fetch = match answered.answer {
@@ -274,8 +274,8 @@ impl PermissionCheck {
         }
     }
 
-    /// Follows a redirect. If it leads to the robots.txt of another origin, the rules of that origin may already be in
-    /// memory.
+    /// Follows a redirect of robots.txt. If the redirect leads to the robots.txt of another origin, the rules of that
+    /// origin may already be in memory.
     fn follow_redirect(&mut self, known: Knowledge<'_>, now: Now) {
         if let Some(rules) = self.follow_known_redirect(known, now) {
             return self.decide(&rules, false, known);
@@ -303,7 +303,7 @@ impl PermissionCheck {
         robots.follow_redirect(&self.origin, &target, now)
     }
 
-    /// Waits for a turn. Each request needs one, at its own site.
+    /// Starts to wait for a turn. Each request needs a turn at the site that it goes to.
     fn await_turn(&mut self) {
         let url = self.fetch.next_request();
         let of = url.map_or_else(|| self.site.clone(), site);
@@ -340,7 +340,8 @@ impl PermissionCheck {
         }
     }
 
-    /// Decides by the rules. `fetched`: they were fetched just now, so the page may follow without a wait.
+    /// Decides by the rules of robots.txt. `fetched` means that they were fetched just now, so the page may follow
+    /// without a wait.
     fn decide(&mut self, rules: &Rules, fetched: bool, known: Knowledge<'_>) {
         self.rules = Some(Rules::clone(rules));
         let permission = if rules.allows(&self.url) {

@@ -1,10 +1,11 @@
-//! Permits: which tasks may start a request now.
+//! Issues permits, which decide whether a task may start a request now.
 //!
-//! Two conditions are checked right before each request. First, our supervisor's lease from the dispatcher must be in
-//! force: after its end, other workers may get our sites. Second, the task must not have been *recalled* since it
-//! started. A task is recalled when the lease is lost, and when the dispatcher stops its crawl or excludes its site.
+//! Two conditions are checked right before each request. First, the supervisor's lease must not have ended: the lease
+//! is the dispatcher's permission to start fetches, and after its end other workers may get the same sites. Second, the
+//! task must not have been *recalled* since it started. A task is recalled when the lease is lost, and when the
+//! dispatcher stops its crawl or excludes its site.
 //!
-//! The caller passes in the time: the clock since the machine's boot, which keeps running while this process is
+//! The caller passes in the time, which counts from the machine's boot. This clock keeps running while the process is
 //! stopped.
 
 use std::cell::{Cell, RefCell};
@@ -12,12 +13,12 @@ use std::rc::{Rc, Weak};
 
 use webfill_wire::{CrawlKey, Delivery, RecallScope, Task};
 
-/// Why a request was denied, so that it has no answer and will get none.
+/// Why a request was denied. There is no answer then, and will be none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
     /// The request was not made.
     NotStarted,
-    /// During the request, this process was stopped for longer than the request may take; or no memory for the body
+    /// The request was aborted: this process was stopped for longer than a request may take, or no memory for the body
     /// became free in time.
     CutShort,
 }
@@ -49,7 +50,7 @@ impl Permit {
     }
 }
 
-/// The task that a permit is for.
+/// The task that a permit was issued for.
 #[derive(Debug)]
 struct PermittedTask {
     /// The task's id, with its delivery.
@@ -58,7 +59,7 @@ struct PermittedTask {
     site: String,
     priority: u8,
     recalled: Cell<bool>,
-    /// Whether a request for the task is under way, or its page was requested.
+    /// Whether a request for the task is under way, or its page was already requested.
     has_requested: Cell<bool>,
 }
 
@@ -68,20 +69,20 @@ impl PermittedTask {
     }
 }
 
-/// Dropped permits are removed only from lists of at least this length.
+/// Lists shorter than this are not searched for dropped permits.
 const SHORT_LIST: usize = 64;
 
-/// The permits of a worker, and its lease.
+/// The permits that a worker has issued, and the end of its lease.
 #[derive(Debug)]
 pub struct Permits {
     lease_until_ms: Cell<u64>,
     tasks: RefCell<Vec<Weak<PermittedTask>>>,
-    /// At this length dropped permits are removed from the list.
+    /// The length of the list at which dropped permits are removed from it.
     remove_dropped_at: Cell<usize>,
 }
 
 impl Default for Permits {
-    /// Creates permits under which nothing may start until there is a lease.
+    /// Creates a list without permits. No request may start until there is a lease.
     fn default() -> Permits {
         Permits {
             lease_until_ms: Cell::new(0),
@@ -98,7 +99,7 @@ impl Permits {
             .set(self.lease_until_ms.get().max(boot_ms));
     }
 
-    /// Withdraws the permits given so far for tasks in the scope.
+    /// Revokes the permits that were given so far to tasks in the scope: a crawl, a site or low priorities.
     pub fn recall(&self, scope: &RecallScope) {
         let tasks = self.tasks.borrow();
         for task in tasks.iter().filter_map(Weak::upgrade) {
@@ -108,14 +109,14 @@ impl Permits {
         }
     }
 
-    /// Whether every recalled task in the scope has made a request or has been given back.
+    /// Whether each recalled task in the scope has either made a request or been given back.
     pub fn is_settled(&self, scope: &RecallScope) -> bool {
         let tasks = self.tasks.borrow();
         let mut held = tasks.iter().filter_map(Weak::upgrade);
         !held.any(|task| task.is_in(scope) && task.recalled.get() && !task.has_requested.get())
     }
 
-    /// A permit for a task that starts now.
+    /// Issues a permit to a task that starts now; its requests need it.
     pub fn issue_permit(&self, task: &Task) -> Permit {
         let task = Rc::new(PermittedTask {
             id: (task.task, task.delivery),
@@ -134,7 +135,7 @@ impl Permits {
         Permit { task }
     }
 
-    /// Whether a request may start at this moment.
+    /// Checks whether a request may start at this moment.
     pub fn check(&self, permit: &Permit, boot_ms: u64) -> Result<(), Denied> {
         if permit.is_recalled() || boot_ms >= self.lease_until_ms.get() {
             return Err(Denied::NotStarted);

@@ -1,5 +1,5 @@
-//! How polite the crawler is ([`PolitenessConfig`]), the clock of one site ([`Clock`]), and the pace that a site
-//! accepts ([`AcceptedPace`]). This file has the type they share: how a request went.
+//! Politeness: its settings ([`PolitenessConfig`]), the time of a site's next request ([`Clock`]), and the pace that a
+//! site accepts ([`AcceptedPace`]). This file has the type that they share: the result of a request.
 
 use std::time::{Duration, Instant};
 
@@ -16,29 +16,29 @@ mod config;
 mod refused_pages;
 mod stretches;
 
-/// The delay in force, and the longest wait that a server's request for a pause may cause.
+/// The delay between two requests to a site, and the longest wait that a server can demand.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     pub delay: Duration,
     pub longest_wait: Duration,
-    /// A slow answer makes the delay at least as long as the answer took.
+    /// Whether a slow answer makes the delay at least as long as the answer took.
     pub is_adaptive: bool,
 }
 
-/// How a request to the site went, as far as politeness needs to know.
+/// The result of a request to a site, as far as it matters for politeness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The server answered, and asks neither for a pause nor for fewer requests.
+    /// The server answered, and demands neither a pause nor fewer requests.
     Served,
-    /// The status is 503 or 529, or the answer is a block: the site asks to be left alone.
+    /// The status is 503 or 529, or the answer is a block: the site is overloaded or wants no requests.
     Overloaded { retry_after: Option<Duration> },
-    /// The status is 429, or the headers of another refusal say that no request is left: the server asks for fewer
+    /// The status is 429, or the headers of another refusal say that no request is left: the server demands fewer
     /// requests.
     TooMany { retry_after: Option<Duration> },
-    /// The request failed in another way, but with a `Retry-After`. Most such answers come from limiters; some servers
-    /// send it with every refusal.
+    /// The request failed in another way, but with a `Retry-After`. Most such answers come from rate limiters, but some
+    /// servers send the header with every refusal.
     Refused { retry_after: Duration },
-    /// No answer at all.
+    /// The server did not answer.
     Silent,
     /// A redirect of robots.txt: it says nothing about the site's state.
     Redirect,
@@ -47,7 +47,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The server asks for a pause or for fewer requests.
+    /// Whether the server demands a pause or fewer requests.
     pub fn asks_to_wait(self) -> bool {
         matches!(
             self,
@@ -56,12 +56,12 @@ impl Answer {
     }
 }
 
-/// A request that is over.
+/// A request that has ended, with its result.
 #[derive(Debug, Clone, Copy)]
 pub struct Answered {
-    /// When the request was started.
+    /// The moment at which the request was started.
     pub started: Now,
-    /// When the answer began, or the attempt ended without one.
+    /// The moment at which the answer began, or at which the attempt ended without one.
     pub at: Instant,
     pub answer: Answer,
     /// The page that was requested; `None` for robots.txt.
@@ -69,8 +69,8 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// How long the server took to answer, its connect included; the length of the body does not count. A request
-    /// without an answer does not count as slow; the site backs off instead.
+    /// The time from the start of the request to the beginning of the answer. It is zero without an answer: the site
+    /// then backs off, but does not count as slow.
     pub(super) fn response_time(&self) -> Duration {
         match self.answer {
             Answer::Silent | Answer::NoRules => Duration::ZERO,

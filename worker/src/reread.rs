@@ -1,5 +1,4 @@
-//! Reads stored pages again, with the code that reads a page after its fetch, but without requests, links, snapshots
-//! and samples.
+//! Reads stored pages again, with the code that reads new pages, but without requests, links, snapshots and samples.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +20,11 @@ pub struct PageToRead {
     pub url: String,
     pub content_type: Option<String>,
     pub body: Vec<u8>,
-    /// The body is the document after its scripts ran.
+    /// Whether the body is the document that the page became after its scripts ran.
     pub is_rendered: bool,
-    /// The page was read as a document (PDF, ...).
+    /// Whether the page was read as a document (PDF, ...).
     pub is_document: bool,
-    /// The page was a document whose reader finished.
+    /// Whether the page was a document that could be read.
     pub was_readable: bool,
 }
 
@@ -35,7 +34,7 @@ pub struct PageRead {
     /// `ok`, or the reason why the page could not be read.
     pub outcome: Outcome,
     pub error: Option<String>,
-    /// The content hash, which shows whether this is the content of the stored page.
+    /// The hash of the content, which shows whether the page still has the content that was stored.
     pub content_hash: Option<String>,
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
@@ -54,7 +53,7 @@ pub struct PageReader {
     documents: Option<Documents>,
     page_deadline: Duration,
     crawl: Arc<CrawlSettings>,
-    /// The memory for pages. It is unlimited, because they are read one at a time.
+    /// The memory for pages. It is unlimited, because pages are read one at a time.
     memory: Memory,
 }
 
@@ -115,8 +114,8 @@ impl PageReader {
         }
     }
 
-    /// Reads a document again. An error keeps the stored result: if a busy machine ends the reader, that says nothing
-    /// about the document, and a document that was readable before does not become unreadable.
+    /// Reads a document again. After an error, the stored result is kept. A reader may end because the machine is busy,
+    /// and a document that was readable before does not become unreadable.
     async fn read_document(
         &self,
         page: &mut FetchedPage,

@@ -1,12 +1,12 @@
-//! Resolves host names, and refuses addresses that must not be connected to
-//! (private, loopback, link-local: protection against SSRF).
+//! Resolves host names, and refuses addresses that must not be connected to (private, loopback, link-local: protection
+//! against SSRF).
 //!
 //! The HTTP client resolves each name through [`Resolver`]. The answer comes from `--resolve` or from the system, and
 //! every address is checked before the client gets it. The client does not resolve hosts that are IP addresses, so
 //! [`Resolver::check_literal`] checks those.
 //!
-//! A lookup may take long, so it precedes taking a fetch permit ([`Resolver::hold_lookup`]). The request then finds the
-//! answer ready ([`names`]).
+//! A lookup may take long, so it is done before a task takes a fetch permit ([`Resolver::hold_lookup`]). The answer is
+//! then ready when the request needs it ([`names`]).
 
 mod clients;
 mod lookup_threads;
@@ -50,7 +50,7 @@ struct Shared {
     names: Names,
 }
 
-/// The permitted kinds of addresses.
+/// Which kinds of addresses may be connected to.
 #[derive(Debug, Clone, Copy)]
 struct Policy {
     allow_private: bool,
@@ -117,8 +117,8 @@ impl Resolver {
         }
     }
 
-    /// Checks a URL that a proxy will resolve, by resolving its name here as
-    /// well. A name that only the proxy can resolve counts as a public host.
+    /// Checks a URL whose name a proxy will resolve, by resolving the name here as well. A name that only the proxy can
+    /// resolve counts as a public host.
     pub async fn check_proxied(&self, url: &Url) -> Result<(), ResolveError> {
         self.check_literal(url)?;
         let host = url.host_str().unwrap_or_default();
@@ -132,8 +132,8 @@ impl Resolver {
         }
     }
 
-    /// Checks the address that the connection was made to, in case it differs
-    /// from the one checked before. With a proxy it is the proxy's, and passes.
+    /// Checks the address that the connection was made to, because it may differ from the address that was checked
+    /// before. With a proxy, the connection goes to the proxy, which is not checked.
     pub fn check_peer(&self, peer: Option<SocketAddr>) -> Result<(), ResolveError> {
         match peer {
             Some(peer) if self.shared.proxy.is_none() => {
@@ -143,7 +143,7 @@ impl Resolver {
         }
     }
 
-    /// The addresses of a URL's host that may be connected to; none if they are unknown here.
+    /// The addresses of a URL's host that may be connected to. The list is empty if they are unknown, as with a proxy.
     pub async fn allowed_addresses(&self, url: &Url) -> Vec<IpAddr> {
         let host = url.host_str().unwrap_or_default();
         let addresses = match ip_literal(url) {
@@ -176,7 +176,7 @@ impl Resolver {
             .all(|address| classify(address.ip()) == AddressClass::Private)
     }
 
-    /// Lets the requests of one task share a lookup. `None` for a host that needs no lookup.
+    /// Lets the requests of one task share a lookup of the host's name. `None` for a host that needs no lookup.
     pub fn hold_lookup(&self, url: &Url) -> Option<HeldName> {
         let host = url.domain()?;
         let overridden = url
@@ -188,7 +188,7 @@ impl Resolver {
         }
     }
 
-    /// Forgets which names of a site could not be found.
+    /// Forgets the failed lookups of a site's names, so that they are looked up again.
     pub fn forget_failures(&self, site: &str) {
         self.shared.names.forget_site(site);
     }
@@ -223,8 +223,8 @@ impl Resolver {
         }
     }
 
-    /// The held answer, or the system's. The addresses have port 0, which makes the client use the URL's. Never
-    /// returns an empty list.
+    /// Returns the addresses that are held for the name, or looks them up; there is at least one. Their port is 0, so
+    /// that the client uses the port of the URL.
     async fn look_up(&self, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         match self.shared.names.addresses(host).await {
             Ok(addresses) => Ok(addresses.to_vec()),
@@ -274,12 +274,12 @@ fn ip_literal(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// The resolver of the client for one port. The client passes it only the name,
-/// but a `--resolve` value is for a name at a port.
+/// The resolver of the HTTP client for one port. A client passes it only the name of the host, but a `--resolve` value
+/// applies to a host at one port.
 #[derive(Debug, Clone)]
 pub struct PortResolver {
     resolver: Resolver,
-    /// `None` for all ports without a `--resolve` value.
+    /// The port; `None` for all ports without a `--resolve` value.
     port: Option<u16>,
 }
 

@@ -1,9 +1,9 @@
-//! The headers of a response as JSON, kept with a page if its crawl wants them.
+//! Converts the headers of a response to JSON, which is stored with the page if its crawl wants it.
 
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-/// The most bytes of names and values that are kept of one response.
+/// The limit on the total length of all names and values that are kept of one response.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// Returns the headers as lists of values, `{"Content-Type": ["text/html"]}`. Bytes outside UTF-8 become U+FFFD;
@@ -27,7 +27,7 @@ pub fn to_json(headers: &HeaderMap) -> Map<String, Value> {
     kept
 }
 
-/// The name with a capital letter at the start of each word, as it is usually written.
+/// The name as it is usually written, with a capital letter at the start of each word: `Content-Type`.
 fn capitalise(name: &HeaderName) -> String {
     let mut begins_word = true;
     let spell = |letter: char| {

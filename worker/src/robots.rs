@@ -1,12 +1,12 @@
-//! The robots.txt files that a worker knows, and the fetch of one (RFC 9309).
+//! Remembers the robots.txt files of origins, and fetches them (RFC 9309).
 //!
-//! An origin's file is fresh for an hour and is then fetched again. While the fetch fails, the file stays in force
-//! until it is a day old. RFC 9309 2.3.1.4 forbids everything while a robots.txt is unreachable, and lets a crawler
-//! "continue to use a cached copy"; 2.4 bounds the age of a copy to 24 hours. We read both together: the last good file
-//! for a day after its fetch, then nothing.
+//! An origin's file is fresh for an hour and is then fetched again. While the fetch fails, the old file applies until
+//! it is a day old. RFC 9309 2.3.1.4 forbids everything while a robots.txt is unreachable, and lets a crawler "continue
+//! to use a cached copy"; 2.4 bounds the age of a copy to 24 hours. So the last good file applies for a day after its
+//! fetch, and then everything is forbidden.
 //!
-//! Failures are not remembered. If there is no file to fall back on, the task ends, its site's clock moves, and the
-//! next task requests the file again in its turn.
+//! Failures are not remembered. If no older file applies, the task ends. The next task of the site, after the site's
+//! delay, requests the file again.
 //!
 //! Neither [`RobotsFiles`] nor [`RobotsFetch`] performs I/O or reads a clock: the caller passes in the moment and the
 //! answers, and makes the requests that [`RobotsFetch`] names. Nothing in this module survives the process; files in
@@ -26,34 +26,33 @@ use crate::permits::Denied;
 use crate::politeness::Answer;
 use crate::robots_rules::{self, RobotsRules};
 
-/// A robots.txt is fetched again after this long.
+/// A robots.txt is fetched again when it is older than this.
 const LIFETIME: Duration = Duration::from_secs(3_600);
 
-/// While the last good file stays in force because a new one could not be fetched, the fetch is retried after this
-/// long.
+/// While an older file applies because a new one could not be fetched, the fetch is retried after this long.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// Only the beginning of a file counts (RFC 9309 2.5 requires at least this much).
 pub const MOST_BYTES: usize = 500 << 10;
 
-/// The most redirects that are followed. RFC 9309 2.3.1.2 asks for at least five.
+/// How many redirects are followed. RFC 9309 2.3.1.2 demands at least five.
 const MOST_REDIRECTS: usize = 5;
 
-/// Origins remembered by one worker, and the memory for all their rules.
+/// How many origins a worker remembers, and the memory for the rules of all of them.
 const MOST_REMEMBERED: usize = 4_096;
 const MOST_REMEMBERED_BYTES: usize = 8 << 20;
 
-/// The name that group lines address us by: the part of the user agent before the slash.
+/// The name of this crawler in the `User-agent` lines of robots.txt: the part of the user agent before the slash.
 const AGENT_TOKEN: &str = "webfill";
 
-/// The rules of one origin.
+/// The robots.txt rules of one origin.
 pub type Rules = Rc<RobotsRules>;
 
 struct CachedRules {
     rules: Rules,
-    /// robots.txt is not requested before this moment.
+    /// The moment until which robots.txt is not requested again.
     until: Instant,
-    /// Until this moment the rules stand in for a file that cannot be fetched.
+    /// The moment until which the rules apply if a new file cannot be fetched.
     kept_until: Instant,
 }
 
@@ -71,7 +70,7 @@ impl RobotsFiles {
         (known.until > now.instant).then(|| Rc::clone(&known.rules))
     }
 
-    /// Keeps an entry in memory, unless a later one is there. Returns its rules if it is fresh.
+    /// Remembers an entry of the cache, unless a later one is known. Returns its rules if it is fresh.
     pub fn remember(&mut self, entry: &RobotsEntry, now: Now) -> Option<Rules> {
         let rules = rules_of(entry)?;
         let after = |at_ms: i64, most: Duration| {
@@ -94,8 +93,8 @@ impl RobotsFiles {
         is_fresh.then_some(rules)
     }
 
-    /// The rules of an origin whose robots.txt could not be fetched: those of the last good file, if
-    /// it is not too old. They are in force until the next attempt.
+    /// Returns the rules of the last good file of an origin whose robots.txt could not be fetched, if that file is not
+    /// too old. The rules apply until the next attempt.
     pub fn fall_back(&mut self, origin: &str, now: Now) -> Option<Rules> {
         let known = self.remembered.get_mut(origin)?;
         if known.kept_until <= now.instant {
@@ -125,7 +124,8 @@ impl RobotsFiles {
         self.make_room(now.instant);
     }
 
-    /// Makes room for an entry. Forgets expired entries first, then any others, which the shared cache still has.
+    /// Makes room for a further entry. Forgets expired entries first, then any others; the shared cache still has
+    /// those.
     fn make_room(&mut self, now: Instant) {
         if !self.is_full() {
             return;
@@ -162,16 +162,16 @@ impl RobotsFiles {
 #[derive(Debug, Clone)]
 pub struct RobotsResponse {
     pub outcome: Outcome,
-    /// The HTTP status, if the answer came in full.
+    /// The HTTP status; `None` if there was no complete answer.
     pub status: Option<u16>,
     pub body: Vec<u8>,
-    /// Where a redirect leads, absolute or relative.
+    /// The target of a redirect, absolute or relative.
     pub redirect: Option<String>,
-    /// The error, in words.
+    /// The error in words, for logs and users.
     pub error: Option<String>,
     /// Whether this machine has no route to the host; see [`Evidence`].
     pub no_route: bool,
-    /// When the answer began, or the attempt ended without one.
+    /// The moment at which the answer began, or at which the attempt ended without one.
     pub answered_at: Instant,
     pub answer: Answer,
 }
@@ -198,17 +198,17 @@ impl From<Fetched> for RobotsResponse {
     }
 }
 
-/// A robots.txt being fetched. Up to five redirects are followed; each is a separate request that passes the gate.
+/// A robots.txt being fetched. Up to five redirects are followed, each with a request of its own.
 #[derive(Debug)]
 pub struct RobotsFetch {
     origin: String,
-    /// The next request; `None` at the end.
+    /// The URL of the next request; `None` when the fetch has ended.
     next: Option<Url>,
     redirects_left: usize,
-    /// The last request that was answered, with its answer.
+    /// The URL that was requested last, with the answer.
     last: Option<(Url, RobotsResponse)>,
     denied: Option<Denied>,
-    /// The request not made because its site belongs to another worker.
+    /// The target of a redirect that was not requested because another worker owns its site.
     anothers: Option<Url>,
 }
 
@@ -217,7 +217,7 @@ pub struct RobotsFetch {
 pub enum RobotsAnswer {
     /// The file, as an entry for the origin; if redirects led to the robots.txt of another origin, also for that one.
     Files(Vec<RobotsEntry>),
-    /// The file was unavailable: how the origin's pages end, and the evidence.
+    /// The file was unavailable: the outcome for pages of the origin, and the evidence.
     Unreachable(Outcome, Evidence),
     /// The gate denied a request.
     Denied(Denied),
@@ -245,7 +245,7 @@ impl RobotsFetch {
         self.last.is_some()
     }
 
-    /// Whether the fetch is over without a file.
+    /// Whether the fetch has ended without a file.
     pub fn has_failed(&self) -> bool {
         let last = self.last.as_ref();
         self.next.is_none() && !last.is_some_and(|(url, response)| is_final(url, response))
@@ -272,13 +272,13 @@ impl RobotsFetch {
         }
     }
 
-    /// Notes that the request that [`RobotsFetch::next_request`] named is not made: the redirect's target belongs to
-    /// another worker, which would not know of the request.
+    /// Notes that the request that [`RobotsFetch::next_request`] named is not made: another worker owns the site of the
+    /// redirect's target, and would not know of the request.
     pub fn skip_foreign_request(&mut self) {
         self.anothers = self.next.take();
     }
 
-    /// The result, once there is no next request.
+    /// Returns the result of the fetch, once there is no next request.
     pub fn finish(&mut self, now: Now) -> RobotsAnswer {
         if let Some(url) = &self.anothers {
             // The origin answered with a redirect, so neither the origin nor this machine is in trouble.
@@ -301,7 +301,7 @@ impl RobotsFetch {
                 let outcome = unreachable_outcome(response.outcome);
                 RobotsAnswer::Unreachable(outcome, evidence(&url, response))
             }
-            // The origin does not parse as a URL, so no request could be made.
+            // The origin is not a valid URL, so nothing was requested.
             (None, None) => RobotsAnswer::Unreachable(
                 Outcome::RobotsUnreachable,
                 Evidence {
@@ -337,8 +337,8 @@ pub fn is_robots_txt(url: &Url) -> bool {
     url.path() == "/robots.txt" && url.query().is_none()
 }
 
-/// Whether the last answer of a fetch gives rules. A redirect does if it is one too many, but not if its target is
-/// missing or invalid, because the file may then be anywhere.
+/// Whether the last answer of a fetch gives rules. A redirect beyond the limit gives rules (everything is allowed). A
+/// redirect without a valid target gives none, because the file may be anywhere.
 fn is_final(url: &Url, response: &RobotsResponse) -> bool {
     let leads_nowhere =
         is_redirect_status(response.status) && redirect_target(url, response).is_none();
@@ -378,8 +378,8 @@ fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
     }
 }
 
-/// The rules of a cached answer. By RFC 9309 2.3.1 a file is parsed, 4xx (and an endless redirect) allows everything,
-/// and anything else allows nothing.
+/// The rules of an entry of the cache. By RFC 9309 2.3.1, a file is parsed, a status 4xx (or an endless redirect)
+/// allows everything, and anything else allows nothing.
 fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
     if !has_rules(entry.status, &entry.body) {
         return None;
@@ -391,13 +391,13 @@ fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
     Some(Rc::new(RobotsRules::parse(file, AGENT_TOKEN)))
 }
 
-/// Whether an answer has rules. A busy server's answer has none (408, 425, 429; Google does the same for 429). Nor has
-/// a file that cannot be decoded: read as it is, it would allow everything.
+/// Whether an answer has rules. The statuses 408, 425 and 429 come from a busy server and give none. A file that cannot
+/// be decoded gives none, either: it would seem to allow everything.
 fn has_rules(status: Option<u16>, body: &[u8]) -> bool {
     match status {
-        // These statuses do not come with the file. 202 means that it may come later. The others answer requests that
-        // were not made: for a part of the file (206), its changes (226), a reset form (205), a list of files (207,
-        // 208).
+        // With these statuses, the body is not the file. 202 means that the file may come later. The others belong to
+        // requests that were not made: for a part of the file (206), its changes (226), a reset form (205), a list of
+        // files (207, 208).
         Some(202 | 205..=208 | 226) => false,
         Some(200..=299) => robots_rules::is_text(body),
         Some(408 | 425 | 429) => false,

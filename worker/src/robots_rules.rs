@@ -1,9 +1,9 @@
-//! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched, at which delay, and where the
-//! sitemaps are.
+//! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched, at which delay, and where the sitemaps
+//! are.
 //!
 //! Groups and rules are parsed and matched here. `texting_robots` only reads the values of `Crawl-delay` and `Sitemap`,
-//! from lines selected for it. Given whole files, it allows some URLs that it should not, and a hostile file costs it
-//! seconds and hundreds of megabytes. Any error means: deny.
+//! from lines selected for it. It does not get whole files: it would allow some forbidden URLs, and need seconds and
+//! hundreds of megabytes for a hostile file. After any error, everything is forbidden.
 
 mod hints;
 mod lines;
@@ -16,14 +16,13 @@ pub use lines::is_text;
 use lines::{RuleLine, Selected};
 use pattern::{Pattern, comparable_path};
 
-/// The bytes of a robots.txt that count: the minimum of RFC 9309 (2.5), and Google's limit.
+/// The number of bytes of a robots.txt that count: the minimum of RFC 9309 (2.5), and Google's limit.
 pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
 
-/// The rules that concern one agent, in a compact form for caching: a few bytes besides the text of the patterns. The
-/// default has no rules and allows everything.
+/// The rules that concern one agent, in a compact form for caching. The default has no rules, and allows everything.
 #[derive(Debug, Clone, Default)]
 pub struct RobotsRules {
-    /// Texts of all patterns, one after the other.
+    /// The texts of all patterns, one after the other.
     patterns: Box<[u8]>,
     /// The rules in order of precedence, so that the first match decides.
     rules: Box<[Rule]>,
@@ -92,8 +91,8 @@ impl RobotsRules {
         }
     }
 
-    /// Whether the agent may fetch this URL: the longest matching rule decides,
-    /// `allow` wins a tie, no match allows (RFC 9309, 2.2.2).
+    /// Whether the agent may fetch this URL: the longest matching rule decides, and `Allow` if two are equally long.
+    /// Without a matching rule it may (RFC 9309, 2.2.2).
     pub fn allows(&self, url: &Url) -> bool {
         self.allows_path(
             &url[webfill_urls::Position::BeforePath..webfill_urls::Position::AfterQuery],

@@ -1,14 +1,14 @@
 //! The worker process: starts its parts, handles the supervisor's messages, and shuts down in order.
 //!
 //! - The socket thread ([`webfill_wire::socket`]) receives the supervisor's messages.
-//! - One *runner* per site, a task on the main thread, takes the site's tasks through the
-//!   [`crate::journey`] one after another.
+//! - One *runner* per site, a task on the main thread, takes the site's tasks through the [`crate::journey`] one after
+//!   another.
 //! - The extraction thread ([`crate::extract`]) reads the fetched pages.
 //! - The saver ([`crate::save`]) stores the results and reports them.
 //!
-//! On `Drain`, queued tasks are given back and running ones finish. Then the channels are closed in the order of the
-//! journey, so nothing in them is lost. A worker that crashes loses only what is in memory; its supervisor gives its
-//! tasks back to the dispatcher.
+//! On `Drain`, queued tasks are given back and running ones finish. Then the channels are closed in the order in which
+//! pages pass them, so no page in them is lost. A worker that crashes loses only what is in memory; its supervisor
+//! gives its tasks back to the dispatcher.
 
 mod supervisor_messages;
 
@@ -66,7 +66,7 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// After this many heartbeats without a task, a worker returns the memory of its last tasks, or of its start.
 const IDLE_BEATS: u64 = 3;
 
-/// How often the shared cache gets the times from which sites may be asked again.
+/// How often changed site clocks (the times of the sites' next requests) are written to the shared cache.
 const CLOCKS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Runs a worker until it has drained.
@@ -85,7 +85,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         .map_err(store_fault)?;
     let (inbox, arrived) = mpsc::unbounded_channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
-        // Unbounded, because the supervisor never sends more than the credit that this worker has granted.
+        // The channel is unbounded. The credit that this worker grants bounds the messages that the supervisor sends.
         let _ = inbox.send(frame.frame);
     })
     .map_err(Fault::error)?;
@@ -147,13 +147,13 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     };
     worker.run_until_drained(&mut inputs, &counts).await?;
     journey.turns.write_clocks().await;
-    // Closing the channels, in the order of the journey, ends the threads behind them.
+    // Closing the channels, in the order in which pages pass them, ends the threads behind them.
     drop((worker, journey));
     let saved = inputs.saver.await;
     report_counts(&counts, &reporter);
     if let Ok(Ok(())) = saved {
         let _ = extractor.join();
-        // The thread of the archive completes its file.
+        // Wait for the archive's thread, which completes its last file.
         let _ = archiving.map(JoinHandle::join);
         if let Ok(fault) = inputs.breaks.try_recv() {
             return Err(fault);
@@ -167,7 +167,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
 /// The events that a worker's loop waits for.
 struct Inputs {
     arrived: mpsc::UnboundedReceiver<Vec<u8>>,
-    /// Faults of the worker's threads, which end it.
+    /// Faults of the worker's threads. Each of them ends the worker.
     breaks: mpsc::Receiver<Fault>,
     saver: tokio::task::JoinHandle<Result<(), StoreError>>,
     page_timer: PageTimer,
@@ -183,7 +183,8 @@ impl Worker {
     ) -> Result<(), Fault> {
         let mut clocks = tokio::time::interval(CLOCKS_INTERVAL);
         clocks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // A task of its own, because a call to an unavailable cache blocks until its timeout.
+        // The clocks are written by a task of their own, because a call to an unavailable cache blocks until its
+        // timeout.
         let mut writing_clocks = tokio::task::spawn_local(async {});
         let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
         let mut idle_beats: u64 = 0;
@@ -199,8 +200,8 @@ impl Worker {
                     writing_clocks =
                         tokio::task::spawn_local(async move { journey.turns.write_clocks().await });
                 }
-                // While a page hangs beyond its deadline, no heartbeats are sent, so that the supervisor
-                // kills this process.
+                // No heartbeat is sent while a page takes longer than its deadline, so that the supervisor kills this
+                // process.
                 _ = heartbeat.tick() => if inputs.page_timer.time_on_page() < inputs.longest_page {
                     self.reporter.send_heartbeat();
                     report_counts(counts, &self.reporter);
@@ -213,7 +214,7 @@ impl Worker {
                 ended = &mut inputs.saver => return Err(saver_fault(ended)),
             }
         }
-        // The task holds a reference to the journey, which must be dropped at the end.
+        // The task holds a reference to the shared state of all runners, which must be dropped at the end.
         let _ = writing_clocks.await;
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! Chooses the pages whose texts are kept: a few for each mapping, so that repairs can use pages from before and
-//! after a change.
+//! Chooses the pages whose texts are kept: a few for each mapping, so that repairs can use pages from before and after
+//! a change.
 //!
 //! The *kind* of a page is the set of fields that it and its rows have. Of each kind, the first pages are kept, and
-//! one in [`ONE_IN`] after that. Pages of a changed layout lack fields, so they are kept immediately and do not
-//! replace the earlier ones. No mapping keeps more than a tenth of its pages for long.
+//! then one in [`ONE_IN`]. After a change of the layout, pages lack fields and so are of a new kind: they are kept
+//! immediately, and do not replace the earlier ones. No mapping keeps more than a tenth of its pages for long.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,11 +19,11 @@ const KEPT: u64 = 20;
 /// After the first pages of a kind, one in this many is kept.
 const ONE_IN: u64 = 50;
 
-/// The number of places that the store has for samples of a mapping. The place of a kind of pages is a hash, so two
-/// kinds rarely share one.
+/// How many samples of a mapping the store keeps. Each kind of pages has a place among them, by a hash, so two kinds
+/// rarely share a place.
 const PLACES: u64 = 256;
 
-/// A mapping may keep this many pages, and a tenth of all its pages.
+/// How many pages of a mapping may be kept, in addition to a tenth of all its pages.
 const ALLOWED: u64 = 60;
 
 /// The most kinds, and the most mappings, that are remembered.
@@ -36,14 +36,14 @@ const MOST_KEPT_BYTES: usize = 128 << 10;
 /// Chooses the pages whose texts are kept for repairs of mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
-    /// The number of pages, by mapping and kind.
+    /// The number of pages seen, by mapping and kind.
     kinds: HashMap<(String, u64), u64>,
-    /// The numbers of pages and of kept pages, by mapping.
+    /// The number of pages seen and the number of pages kept, by mapping.
     mappings: HashMap<String, (u64, u64)>,
 }
 
 impl Sampler {
-    /// The text of a page just read, if it is to be kept.
+    /// Returns the text of a page that was just read, if it is to be kept.
     pub(crate) fn sample(&mut self, result: &TaskResult, text: &str) -> Option<SampleText> {
         let mapping = result.mapping.as_ref()?;
         if result.outcome != Outcome::Ok || text.len() > MOST_TEXT_BYTES {
@@ -90,7 +90,7 @@ impl Sampler {
     }
 }
 
-/// The fields that any of a page's rows have, under names that no field of a page has.
+/// The fields that at least one of the page's rows has, in the form `dataset[].field`, which no field of a page has.
 fn fields_of_rows(result: &TaskResult) -> impl Iterator<Item = String> {
     let filled = result.row_counts.iter().flat_map(|counts| {
         let fields = counts.filled.iter().filter(|(_, rows)| **rows > 0);

@@ -1,9 +1,9 @@
 //! The saver: writes task results to the store in batches, then reports them to the supervisor.
 //!
-//! A batch is closed when it is full or has reached the store's age limit ([`SavePace`]); while it is written, the
-//! next one fills. While the store is unavailable, a batch is retried with growing pauses, and the bounded channel in
-//! front of the saver puts back-pressure on the fetches. A result is reported only after it is stored, so a crash
-//! never loses a page: an unreported task is leased again. Bodies that are kept are stored before their pages.
+//! A batch is closed when it is full or has reached the store's age limit ([`SavePace`]); while it is written, the next
+//! one fills. While the store is unavailable, a batch is retried with growing pauses, and the bounded channel in front
+//! of the saver slows the fetches down. A result is reported only after it is stored, so a crash never loses a page: a
+//! task that was not reported is handed out again. Bodies that are kept are stored before their pages.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ const LOG_DROPPED_EVERY: Duration = Duration::from_secs(60 * 60);
 pub struct Saver {
     pub store: Arc<dyn Store>,
     pub bodies: Arc<dyn Bodies>,
-    /// The space for all kept bodies.
+    /// The limit on the bytes of all kept bodies together.
     pub max_bodies_bytes: u64,
-    /// When dropped bodies were last reported.
+    /// The time at which dropped bodies were last reported.
     pub dropped_logged_at: Cell<Option<Instant>>,
     pub pace: SavePace,
     /// The worker's name, kept with each page.
@@ -155,8 +155,8 @@ impl Saver {
         }
     }
 
-    /// Saves a page that the store refuses because of its content: without its body, or, if that is refused as well, as
-    /// an `extract_error` without fields and links.
+    /// Saves a page that the store refuses because of its content: first without its body; if that is refused as well,
+    /// as an `extract_error` without fields and links.
     async fn save_without_content(
         &self,
         result: &mut TaskResult,

@@ -1,14 +1,14 @@
-//! Pages that show nothing without their scripts, in crawls of the lane `http`: which of them are tried in the
-//! browser, and the results.
+//! Decides which pages that show nothing without their scripts are rendered in the browser, in crawls of the lane
+//! `http`, and remembers the results.
 //!
-//! A page is *unread* if scripts run on it, and it is an empty shell or its mapping reads nothing from it. Of each
-//! kind of unread pages of a site (one mapping, one layout) a sample is rendered. If this fills any of them, unread
-//! pages of the kind are rendered from then on, as long as a good part of them gains by it. If it fills none, they
-//! are kept as they came. A page with content as its server sends it is never rendered.
+//! A page is *unread* if scripts run on it, and it is an empty shell or its mapping reads nothing from it. Of each kind
+//! of unread pages of a site (one mapping, one layout) a sample is rendered. If the browser finds content on any of
+//! them, further unread pages of the kind are rendered, as long as that helps often enough. Otherwise they are kept as
+//! the server sent them. A page with content as its server sends it is never rendered.
 //!
-//! All state is in memory and bounded. A worker reports its findings with the outcome of the page
-//! ([`ScriptsReport`]). The dispatcher keeps them and sends them with the next tasks of the site ([`SiteScripts`]),
-//! together with the site's rule. So a restarted worker needs no new sample.
+//! All state is in memory and bounded. A worker reports its findings with the outcome of the page ([`ScriptsReport`]).
+//! The dispatcher keeps them and sends them with the next tasks of the site ([`SiteScripts`]), together with the site's
+//! rule. So a restarted worker needs no new sample.
 
 use std::collections::HashMap;
 
@@ -23,50 +23,49 @@ use crate::task_result::TaskResult;
 /// How many pages of a kind are rendered before it is decided whether to render further ones.
 const SAMPLE: u32 = 3;
 
-/// A kind is rendered as long as at least one in this many of its pages gains by it.
+/// A kind of pages is rendered as long as at least one in this many of its rendered pages got content in the browser.
 const ONE_IN: u32 = 4;
 
-/// After this many pages of a site were rendered in vain, the site counts as empty in a browser, too.
+/// After the browser found nothing on this many pages of a site, the site's pages count as empty in a browser, too.
 const MOST_IN_VAIN: u32 = 2 * SAMPLE;
 
-/// How many pages of a mapping, other than shells, may be rendered in vain in a row, at any sites. After that, the
-/// mapping is to blame, not the scripts of its pages. Only kinds that scripts have filled are still rendered.
+/// How many pages of a mapping, on any sites, may be rendered without result in a row; empty shells do not count. After
+/// that, the mapping is probably wrong, so only kinds of pages that scripts have filled are still rendered.
 const MOST_UNFIT: u32 = 12;
 
-/// The most kinds that are distinguished per site. Pages of further kinds are kept as they came.
+/// How many kinds of pages are distinguished per site. Pages of further kinds are kept as the server sent them.
 const MOST_KINDS: usize = 16;
 
-/// The most sites that are remembered. Beyond that, all are forgotten and tried again.
+/// How many sites are remembered. When there are more, all are forgotten, and their pages are tried again.
 const MOST_SITES: usize = 20_000;
 
 /// The longest page that is tried, in bytes. Longer ones would not fit into the memory for pages that wait for the
 /// browser.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A kind of pages.
+/// A kind of pages of a site: pages with the same mapping and a similar layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageKind {
     /// The name of the mapping; empty if none matches.
     pub mapping: String,
-    /// The layout of the page as the server sent it: a sketch of its tags, or the element that its application draws
-    /// in.
+    /// The layout of the page as the server sent it: a sketch of its tags, or the element that its scripts fill.
     pub layout: String,
 }
 
-/// The data needed to try an unread page in the browser.
+/// A page that shows nothing without its scripts, with the data needed to try it in the browser.
 #[derive(Debug)]
 pub struct UnreadPage {
     pub kind: PageKind,
-    /// Whether the page is an empty shell; if not, only its mapping reads nothing.
+    /// Whether the page is an empty shell. If not, it has text, but its mapping reads nothing from it.
     pub is_shell: bool,
-    /// Why the page counts as unread, in words.
+    /// Why the page counts as unread, in words for logs.
     pub seen: String,
     pub body: Vec<u8>,
-    /// The body's permit of the worker's memory.
+    /// The permit for the memory that the body takes; the worker's memory is limited.
     pub memory: MemoryPermit,
 }
 
-/// Whether a page is rendered.
+/// Whether a page is rendered in the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rendering {
     Never,
@@ -80,16 +79,16 @@ pub struct ScriptedPages {
     auto: bool,
     sites: Vec<String>,
     not_sites: Vec<String>,
-    /// The lanes set for sites at the dispatcher; they override the settings.
+    /// The lanes (`http` or `browser`) that the dispatcher sets for sites; they override the settings.
     rules: HashMap<String, Lane>,
     known: HashMap<String, Vec<TrialResults>>,
-    /// How many pages other than shells were rendered in vain in a row, by mapping.
+    /// By mapping: how many pages were rendered without result in a row, not counting empty shells.
     unfit: HashMap<String, u32>,
     /// Why the browser does not start.
     broken: Option<String>,
 }
 
-/// The results of trying a kind of pages.
+/// The results of rendering pages of one kind.
 #[derive(Debug)]
 struct TrialResults {
     kind: PageKind,
@@ -98,7 +97,7 @@ struct TrialResults {
 }
 
 impl TrialResults {
-    /// The results for a kind tried before this process started, or by another process.
+    /// The results for a kind that another process, or an earlier start of this one, has tried.
     fn from_known(known: KnownKind) -> Option<TrialResults> {
         let (rendered, filled) = match known.finding {
             Finding::Filled => (1, 1),
@@ -134,8 +133,8 @@ impl ScriptedPages {
         }
     }
 
-    /// Whether a page is rendered, according to the settings: its mapping's key, then its site's rule, then its
-    /// crawl's lane.
+    /// Whether a page is rendered. The first of these decides: the key of its mapping, the lane `browser` of its crawl,
+    /// the rule of its site, the settings.
     pub fn rendering(&self, crawl: Lane, mapping: Option<PageLane>, site: &str) -> Rendering {
         let names = |sites: &[String]| sites.iter().any(|named| named == site);
         match (mapping, crawl) {
@@ -180,7 +179,7 @@ impl ScriptedPages {
         }
     }
 
-    /// Whether scripts have filled pages of this site whose kind is still rendered.
+    /// Whether scripts have filled pages of this site, and their kind is still rendered.
     pub fn may_fill_site(&self, site: &str) -> bool {
         let mut kinds = self.known.get(site).into_iter().flatten();
         kinds.any(|tried| tried.filled > 0 && tried.is_open())
@@ -253,7 +252,7 @@ impl ScriptedPages {
         }
     }
 
-    /// Notes that the browser does not start. From now on, pages are kept as they came.
+    /// Notes that the browser does not start. From now on, pages are kept as the server sent them.
     pub fn note_broken(&mut self, why: String) {
         self.broken = Some(why);
     }
@@ -322,7 +321,8 @@ pub fn describe_gain(before: &TaskResult, after: &TaskResult) -> Option<String> 
     None
 }
 
-/// Reports the finding about a page's kind with the page's outcome. Failed pages have evidence of their own.
+/// Reports the finding about a page's kind, together with the outcome of the page. If the page has failed, its own
+/// evidence stays.
 pub fn report_finding(
     result: &mut TaskResult,
     finding: Finding,

@@ -1,8 +1,8 @@
-//! The worker's access to the shared cache. Requests that its runners make within a short time are sent as one call.
-//! The cache logs its unavailability once, not at each failed call.
+//! The worker's access to the shared cache. Requests that are made within a short time are sent as one call. An
+//! unreachable cache is logged once, not after each failed call.
 //!
 //! A call is sent immediately if the last one of its kind is long enough ago for the backend ([`Cache::call_pace`]).
-//! Until then, requests are collected. Reservations are atomic steps and pass through unbatched.
+//! Until then, requests are collected. Reservations are atomic steps, so each of them is a call of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use webfill_store::{
 
 use crate::now::now_ms;
 
-/// The most requests in one call. A robots.txt may have half a megabyte.
+/// How many requests one call has at most. The limit is low because a robots.txt may have half a megabyte.
 const MAX_PER_CALL: usize = 64;
 
 /// A cache shared by the runners of one worker.
@@ -98,7 +98,7 @@ impl Cache for SharedCache {
     }
 }
 
-/// Whether the last call reached the cache.
+/// Whether the last call reached the cache, to log each change.
 #[derive(Default)]
 struct Availability {
     is_away: AtomicBool,
@@ -135,13 +135,13 @@ impl<Q: 'static, A: 'static> BatchedCalls<Q, A> {
         pace: Duration,
         call: impl AsyncFn(Vec<Q>) -> Result<Vec<A>, StoreError> + 'static,
     ) -> BatchedCalls<Q, A> {
-        // Unbounded, because each runner has at most one request under way.
+        // The channel is unbounded, because each runner has at most one request under way.
         let (questions, asked) = mpsc::unbounded_channel();
         tokio::task::spawn_local(run_batches(asked, pace, call));
         BatchedCalls { questions }
     }
 
-    /// Asks all questions and returns the answers in the same order.
+    /// Queues all questions, and returns their answers in the same order.
     async fn request_all(&self, questions: Vec<Q>) -> Result<Vec<A>, StoreError> {
         let ask = |question| {
             let (answer, answered) = oneshot::channel();
@@ -178,7 +178,7 @@ async fn run_batches<Q, A>(
         next_call = Instant::now() + pace;
         let of_call = |question: QueuedRequest<Q, A>| (question.question, question.answer);
         let (questions, answers): (Vec<_>, Vec<_>) = together.drain(..).map(of_call).unzip();
-        // If a receiver is gone, its runner was ended, and its answer can be dropped.
+        // If a receiver is gone, nothing waits for its answer, which is dropped.
         match call(questions).await {
             Ok(found) => answers.into_iter().zip(found).for_each(|(answer, found)| {
                 let _ = answer.send(Ok(found));
@@ -203,7 +203,7 @@ mod tests {
 
     type Calls = Rc<RefCell<Vec<(Instant, usize)>>>;
 
-    /// Doubles numbers and notes its calls. A call that contains a zero fails.
+    /// Makes a batched call that doubles numbers, and notes each call. A call that contains a zero fails.
     fn doubling_calls(calls: &Calls) -> BatchedCalls<u32, u32> {
         let calls = Rc::clone(calls);
         BatchedCalls::start(PACE, async move |numbers: Vec<u32>| {

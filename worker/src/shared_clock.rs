@@ -1,13 +1,14 @@
-//! Site clocks in the shared cache.
+//! Reserves requests to sites in the shared cache, so that workers keep the delays of sites together.
 //!
 //! With `politeness.clock = "shared"`, before each request a worker reserves its site's next request in the cache
 //! ([`Cache::reserve`], one atomic step), and releases the reservation when the request has ended. So workers never
 //! break a site's delay, even if tasks of one site go to several workers. The reservation of a dead worker expires.
 //!
-//! With `politeness.clock = "owner"` (the default), the worker that owns a site keeps its clock in memory, writes
-//! copies to the cache, and reserves nothing. Only visits are reserved: a robots.txt may redirect to a site that
-//! another worker owns, or none. So visits from all workers take turns, and keep the delay after the owner's last
-//! reported request. An owner that looks up its site's clock during a visit waits for the end of that visit.
+//! With `politeness.clock = "owner"` (the default), the worker that owns a site keeps the time of its next request in
+//! memory, writes copies to the cache, and reserves nothing. Only *visits* are reserved: a robots.txt may redirect to a
+//! site that another worker owns, or none. So visits from all workers take turns, and keep the delay after the owner's
+//! last reported request. If the owner looks up the site in the cache during a visit, it waits for the end of the
+//! visit.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -25,13 +26,13 @@ const RESERVE_TO_START: Duration = Duration::from_secs(30);
 /// How long to wait before an unavailable cache is tried again.
 const CACHE_RETRY: Duration = Duration::from_secs(1);
 
-/// The reservations that this worker holds.
+/// The reservations of requests to sites that this worker holds in the shared cache.
 pub struct SharedClock {
     cache: Arc<dyn Cache>,
     longest_request: Duration,
     /// A random number that identifies this process among those that share the cache.
     process: u64,
-    /// The number of reservations requested so far, which is the next one's number.
+    /// The number of reservations requested so far. The next reservation gets this number.
     reservations: Cell<u64>,
     held: RefCell<HashMap<String, HeldReservation>>,
 }
@@ -54,8 +55,8 @@ impl SharedClock {
         }
     }
 
-    /// Reserves a site for a request. If it is not granted, the error is the time to wait before the next try. A
-    /// reservation that is already held is extended.
+    /// Reserves a site for a request. If the reservation is not granted, the error is the time to wait before the next
+    /// try. A reservation that is already held is extended.
     pub async fn reserve(&self, site: &str, delay: Duration) -> Result<(), Duration> {
         let called = Instant::now();
         let longest = self.longest_request + RESERVE_TO_START;
@@ -75,12 +76,12 @@ impl SharedClock {
                 Err(Duration::ZERO)
             }
             Ok(Reservation::Wait { wait_ms }) => Err(Duration::from_millis(wait_ms)),
-            // The cache logs its own unavailability.
+            // The cache itself logs that it is unreachable.
             Err(_) => Err(CACHE_RETRY),
         }
     }
 
-    /// Notes that a request was sent: the site's delay begins with the release.
+    /// Notes that the request was sent: the site's delay then counts from the release.
     pub fn note_use(&self, site: &str) {
         self.update_held(site, |held| held.was_used = true);
     }

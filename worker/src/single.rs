@@ -1,6 +1,6 @@
-//! Fetches single pages without a crawl, for trying things out. The permissions, clocks, address checks, limits and
-//! gate of a crawl apply. There is no store: knowledge of sites and robots.txt lives as long as the fetcher, and its
-//! caller supplies the times of earlier requests.
+//! Fetches single pages without a crawl, for commands that test a URL or a mapping. The rules of a crawl apply:
+//! robots.txt, delays, address checks and limits. There is no store: what is known about sites and their robots.txt is
+//! lost with the fetcher. So the caller passes in the times of earlier requests.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -24,10 +24,10 @@ use crate::robots::{self, RobotsFiles, RobotsResponse};
 use crate::site_headers::SiteHeaders;
 use crate::sites::{Sites, Turn};
 
-/// The most redirects that are followed, as for robots.txt (RFC 9309 2.3.1.2).
+/// How many redirects are followed: five, as for robots.txt (RFC 9309 2.3.1.2).
 const MOST_REDIRECTS: usize = 5;
 
-/// How long ago the site of a URL was last requested, if the caller knows.
+/// A function that says how long ago the site of a URL was last requested, if the caller knows.
 pub type LastRequestAgo<'a> = &'a dyn Fn(&Url) -> Option<Duration>;
 
 /// A page that was fetched.
@@ -42,14 +42,14 @@ pub struct SinglePage {
 /// Why there is no page.
 #[derive(Debug, Clone)]
 pub struct NoPage {
-    /// The last requested URL.
+    /// The URL that was requested last, after redirects.
     pub url: Url,
     pub outcome: Outcome,
     pub status_code: Option<u16>,
     pub reason: Option<String>,
 }
 
-/// Whether a URL's site is on the operator's list of excluded sites.
+/// A function that says whether a URL's site is on the operator's list of excluded sites.
 pub type IsExcluded = Box<dyn Fn(&Url) -> bool>;
 
 pub struct SingleFetcher {
@@ -76,7 +76,7 @@ impl SingleFetcher {
             .with_headers(headers)
             .with_documents();
         let gate = Gate::new(fetcher, fetch);
-        // There is no dispatcher that could give the sites to another worker.
+        // The gate never closes, because no dispatcher could give the sites to another worker.
         gate.open_until(u64::MAX);
         Ok(SingleFetcher {
             is_excluded,
@@ -90,7 +90,7 @@ impl SingleFetcher {
         })
     }
 
-    /// Fetches a page, or the page that its redirects lead to.
+    /// Fetches a page. Follows redirects to another page.
     pub async fn fetch(
         &self,
         url: &Url,
@@ -128,7 +128,7 @@ impl SingleFetcher {
     async fn fetch_one(&self, url: &Url, ago: Option<Duration>) -> Result<Fetched, NoPage> {
         let task = self.begin_task(url, ago);
         let permit = self.gate.issue_permit(&task);
-        // The requests for robots.txt and the page share one name lookup.
+        // Hold the lookup of the name, so that the requests for robots.txt and for the page share it.
         let _name = self.resolver.hold_lookup(url);
         let mut memory = self.bodies.take_for_body().await;
         let permission = self
@@ -159,7 +159,7 @@ impl SingleFetcher {
         Ok(fetched)
     }
 
-    /// The task that a crawl would have for the URL, with its site's clock in place.
+    /// Makes a task for the URL, as in a crawl, and sets the time of the site's next request.
     fn begin_task(&self, url: &Url, last_request_ago: Option<Duration>) -> Task {
         let task = Task {
             task: 0,
@@ -181,12 +181,12 @@ impl SingleFetcher {
         };
         let mut sites = self.sites.borrow_mut();
         sites.add(task.clone(), self.politeness.delay(), Now::read());
-        // The task starts immediately.
+        // The task is alone at its site, so it starts immediately.
         sites.next_task(&task.site);
         task
     }
 
-    /// The delay and the turn of the page, if it may be fetched.
+    /// Returns the delay of the page's site, and the turn to wait for, if the page may be fetched.
     async fn check_permission(
         &self,
         task: &Task,

@@ -1,10 +1,9 @@
-//! Headers that the operator configured for requests for pages of a site (`fetch.headers`), above all
-//! `Accept-Language`.
+//! Request headers that the operator configures for the pages of a site (`fetch.headers`), above all `Accept-Language`.
 
 use webfill_mapping::normalize_request_header;
 use webfill_urls::Url;
 
-/// The headers of all sites.
+/// The configured request headers of all sites.
 #[derive(Debug, Clone, Default)]
 pub struct SiteHeaders(Vec<SiteHeader>);
 
@@ -32,7 +31,7 @@ impl SiteHeaders {
         Ok(SiteHeaders(headers))
     }
 
-    /// The headers for the site of a URL, each name once.
+    /// The configured headers for the site of a URL, each name once.
     pub fn of(&self, url: &Url) -> Vec<(&str, &str)> {
         let host = url.host_str().unwrap_or_default();
         let mut found: Vec<(&str, &str)> = Vec::new();
@@ -43,7 +42,8 @@ impl SiteHeaders {
         found
     }
 
-    /// The headers for the site of a URL as text. A page requested with other headers is another page.
+    /// The headers for the site of a URL as text. It becomes part of the description of how a page was read, because
+    /// the page may depend on the headers.
     pub fn as_text(&self, url: &Url) -> String {
         let headers = self.of(url).into_iter();
         headers

@@ -38,11 +38,11 @@ impl Truncated {
 #[derive(Debug)]
 pub struct Exchange {
     pub url: String,
-    /// When the request was sent.
+    /// The wall-clock time at which the request was sent, in milliseconds since 1970.
     pub started_ms: i64,
-    /// The protocol, as the field `WARC-Protocol` names it.
+    /// The protocol in the form of the field `WARC-Protocol`, such as `h2` or `http/1.1`.
     pub protocol: &'static str,
-    /// The address that answered, if it is known to be the host's.
+    /// The address of the server that answered; `None` behind a proxy.
     pub peer: Option<IpAddr>,
     pub status: u16,
     pub request_head: Vec<u8>,
@@ -85,7 +85,7 @@ impl SentRequest {
         }
     }
 
-    /// The head as it was sent; for HTTP/2, its HTTP/1.1 equivalent.
+    /// The request's head as it was sent; for HTTP/2, the equivalent head of HTTP/1.1.
     fn head(&self, url: &Url, version: Version) -> Vec<u8> {
         let target = &url[Position::BeforePath..Position::AfterQuery];
         let mut head = format!("GET {target} HTTP/1.1\r\n").into_bytes();
@@ -99,7 +99,7 @@ impl SentRequest {
                 push_header(&mut head, name.as_str(), value.as_bytes());
             }
         }
-        // The client adds `Host` last.
+        // The HTTP client sends `Host` after all other headers, so it is the last one here, too.
         if !is_http2 && !self.headers.contains_key(HOST) {
             push_header(&mut head, HOST.as_str(), host.as_bytes());
         }
@@ -132,7 +132,8 @@ fn response_head(response: &Response) -> Vec<u8> {
     head
 }
 
-/// The client keeps only unusual reason phrases. HTTP/2 has none.
+/// The reason phrase of a status line, such as `Not Found`. The HTTP client keeps only unusual phrases, and HTTP/2 has
+/// none.
 fn reason_phrase(response: &Response) -> &[u8] {
     if response.version() == Version::HTTP_2 {
         return b"";

@@ -62,7 +62,7 @@ impl WarcFile {
         self.append(&record)
     }
 
-    /// The id that the file's other records refer to.
+    /// The id of the file's first record, to which all other records of the file refer.
     pub fn warcinfo(&self) -> RecordId {
         self.warcinfo
     }

@@ -1,7 +1,7 @@
-//! Reads pages from WARC files: the answers, with their bodies decoded as after a fetch. Files written by other
-//! programs are read as well: compressed or not, with transfer codings or without.
+//! Reads pages from WARC files: the archived answers, with decoded bodies. Files written by other programs are read as
+//! well: compressed or not, with or without transfer codings.
 //!
-//! A file may be torn at its end, or still being written: its whole records are read.
+//! A file may be torn at its end, or still be growing. All its complete records are read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -96,7 +96,7 @@ impl WarcReader {
         }
     }
 
-    /// The block of a record, if it is an answer and not too long.
+    /// Reads a record's block (the bytes after its head), if the record is an answer and the block is not too long.
     fn read_block(&mut self, head: &[(String, String)]) -> io::Result<Option<Vec<u8>>> {
         let length = field(head, "content-length").and_then(|text| text.parse().ok());
         let length: u64 = length.ok_or_else(|| invalid_data("a record without a length"))?;
@@ -214,13 +214,14 @@ fn parse_http_head(head: &[u8]) -> Option<(u16, HeaderMap)> {
     Some((status, headers))
 }
 
-/// The body without its codings. `None` if the declared codings do not match the body, or if it is too long.
+/// Removes the transfer and content codings of a body. Returns `None` if the declared codings do not match the body, or
+/// if it is too long.
 fn decode_body(headers: &HeaderMap, payload: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
     let is_chunked = headers
         .get(TRANSFER_ENCODING)
         .is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
     let sent = match is_chunked {
-        // Some programs remove the coding but leave its header.
+        // Some programs remove the transfer coding from the body but leave its header.
         true => join_chunks(&payload).unwrap_or(payload),
         false => payload,
     };
@@ -327,7 +328,7 @@ mod tests {
             assert_eq!(answers.len(), 1, "{torn}");
             assert!(error.is_some(), "{torn}");
         }
-        // A loss of power may leave zeros.
+        // After a loss of power, a file may end in zeros.
         let bytes = [first.as_slice(), &[0; 512]].concat();
         let (answers, _) = read_answers(&bytes);
         assert_eq!(answers.len(), 1);

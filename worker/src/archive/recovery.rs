@@ -82,7 +82,7 @@ fn whole_bytes(file: &File) -> io::Result<u64> {
         match io::copy(&mut member.by_ref(), &mut io::sink()) {
             Ok(_) => {}
             Err(torn) if is_torn(&torn) => break,
-            // A disk error is no reason to cut anything off.
+            // A failed read does not show that the file is torn, so nothing may be cut off.
             Err(error) => return Err(error),
         }
         reader = member.into_inner();
@@ -107,7 +107,7 @@ mod tests {
     use crate::archive::file::WarcFile;
     use crate::archive::record::{Record, RecordId};
 
-    /// A file with four records, and its length after each of the first three.
+    /// Writes a file with four records, and returns its length after each of the first three.
     fn write_file(folder: &Path) -> (PathBuf, Vec<u64>) {
         let mut file = WarcFile::begin(folder, &mut 0, 0, "software: test\r\n").unwrap();
         let mut lengths = Vec::new();
@@ -149,7 +149,7 @@ mod tests {
             let expected = whole.copied().unwrap_or(0);
             assert_eq!(whole_bytes(&File::open(&path).unwrap()).unwrap(), expected);
         }
-        // A loss of power may leave zeros.
+        // After a loss of power, a file may end in zeros.
         let zeros = [bytes.as_slice(), &[0; 512]].concat();
         std::fs::write(&path, zeros).unwrap();
         recover(&folder);

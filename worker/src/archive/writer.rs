@@ -1,4 +1,5 @@
-//! Turns exchanges into records, and begins a new file when one has reached its size.
+//! Turns exchanges (a request with its answer) into WARC records, and begins a new file when the current one reaches
+//! its size limit.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ const REQUEST: &str = "application/http;msgtype=request";
 const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
-/// Writes exchanges into one file after another.
+/// Writes exchanges into WARC files, one file after another.
 pub struct Writer {
     folder: PathBuf,
     most_bytes: u64,
@@ -80,7 +81,7 @@ impl Writer {
         });
     }
 
-    /// Syncs the written records to disk, and completes the file if it has reached its size.
+    /// Syncs the written records to disk, and completes the file if it has reached its size limit.
     pub fn sync(&mut self) -> io::Result<()> {
         let Some(mut file) = self.file.take() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A response under judgement. Each of its features is computed at most once.
+//! A response that is being judged. Each of its features is computed at most once.
 
 use std::cell::OnceCell;
 
@@ -10,7 +10,8 @@ use super::scan::{Scan, scan_all, scan_briefly};
 use super::target::{Refresh, is_same_page};
 use super::{BEGINNING_BYTES, LONGEST_REFRESH_SECONDS, Response, SHORT_CHARACTERS};
 
-/// Markers are searched for only up to this position, because every page that is not large is searched for them.
+/// How many bytes of a page are searched for markers (strings that reveal a challenge). The limit is low because every
+/// page that is not large is searched.
 const MARKER_BYTES: usize = 16 << 10;
 
 /// A response, with the features that were computed so far.
@@ -48,7 +49,8 @@ impl<'a> Inspected<'a> {
             .get_or_init(|| scan_briefly(self.beginning, SHORT_CHARACTERS))
     }
 
-    /// Costs more than [`Inspected::brief_scan`]; use it only for pages that are already suspect.
+    /// Scans the whole beginning of the page for all features. This costs more than [`Inspected::brief_scan`], so use
+    /// it only for pages that are already suspect.
     pub fn full_scan(&self) -> &Scan<'a> {
         self.full
             .get_or_init(|| scan_all(self.beginning, self.response.url, self.limit))

@@ -28,7 +28,7 @@ use super::{Grade, Response, Sign, is_short};
 /// How many URLs in a row must get the same page to prove a block, if healthy sites may serve such a page as well.
 const LONG_RUN: usize = 5;
 
-/// How many URLs in a row must get the same answer to prove a block, if healthy sites hardly give it twice.
+/// How many URLs in a row must get the same answer to prove a block, if healthy sites hardly ever give it twice.
 const SHORT_RUN: usize = 2;
 
 /// After this many suspected answers of a site have turned out to be pages, its answers are no longer suspected: the
@@ -38,13 +38,13 @@ const MOST_ACQUITTALS: u32 = 3;
 /// A page with at most this many bytes is short, however much text it shows.
 const SHORT_BYTES: usize = 2048;
 
-/// The longest page that counts as a bare script.
+/// The size limit, in bytes, of a page that counts as a bare script: a page that only loads a script from elsewhere.
 const BARE_BYTES: usize = 512;
 
-/// Sites remembered for certain. Beyond twice as many, the oldest are forgotten.
+/// How many sites are remembered at least. Once there are twice as many, the older half is forgotten.
 const MOST_SITES: usize = 2048;
 
-/// Words that challenges use.
+/// Words that challenge pages show.
 const WORDS_OF_CHALLENGES: [&str; 11] = [
     "moment",
     "wait",
@@ -59,8 +59,8 @@ const WORDS_OF_CHALLENGES: [&str; 11] = [
     "security",
 ];
 
-/// Typical actions of the scripts of challenges: set a cookie, move on, send a form, hide what they do. Scripts
-/// that only change their page are an application's.
+/// Typical actions of the scripts of challenges: set a cookie, move on, send a form, hide what they do. A script that
+/// only changes its page belongs to an application.
 const SCRIPTS_OF_CHALLENGES: [&str; 15] = [
     "document.cookie",
     "cookieStore",
@@ -94,7 +94,7 @@ const WORDS_OF_MISSING_PAGES: [&str; 7] = [
 #[derive(Debug, Default)]
 pub struct RepeatedPages {
     recent: HashMap<String, Run>,
-    /// The sites that were in `recent` when it was last full.
+    /// The sites that were in `recent` when it was last full. They are forgotten when it is full again.
     older: HashMap<String, Run>,
 }
 
@@ -114,7 +114,7 @@ struct Run {
     length: usize,
     /// The answer was suspected, and its task was postponed.
     is_suspected: bool,
-    /// The last suspected answer that turned out to be a page, and how many there were.
+    /// A hash of the last suspected answer that turned out to be an ordinary page, and the number of all such answers.
     acquitted: Option<u64>,
     acquittals: u32,
 }

@@ -1,11 +1,12 @@
-//! The pages that come with the signatures, in the folder `samples`: read by tests and benchmarks.
+//! Sample responses, blocked and healthy ones, which belong to the signatures of blocks. Tests and benchmarks read them
+//! from the folder `samples`.
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use webfill_urls::Url;
 
 use super::{Response, Sign, find_block};
 
-/// A sample: a line with status and URL, headers, an empty line, the body.
+/// A sample response. Its file has a line with status and URL, then headers, an empty line and the body.
 #[derive(Debug)]
 pub struct Sample {
     pub status: u16,

@@ -14,7 +14,7 @@ use super::tag::{attribute, end_of_tag, tag_name};
 use super::target::Refresh;
 use super::words::words;
 
-/// The bytes of a body that are inspected.
+/// How many bytes at the beginning of a body are inspected.
 pub const BEGINNING_BYTES: usize = 64 << 10;
 
 /// Titles are cut to this many bytes.
@@ -31,7 +31,7 @@ const MEDIA: [&str; 8] = [
     "img", "picture", "video", "audio", "iframe", "object", "embed", "svg",
 ];
 
-/// `input` elements of these types are not filled in.
+/// Types of `input` elements that people do not fill in.
 const NO_FIELD: [&str; 4] = ["hidden", "submit", "button", "image"];
 
 /// Elements that do not end a paragraph.
@@ -75,7 +75,7 @@ pub struct Scan<'a> {
     pub features: Features,
 }
 
-/// Properties and actions of a page. Only [`scan_all`] checks for them.
+/// Properties and actions of a page. Only [`scan_all`] finds them.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Features {
     /// An inline script loads the page again.
@@ -119,7 +119,7 @@ pub fn scan_all<'a>(page: &'a str, url: &Url, limit: usize) -> Scan<'a> {
 struct Scanner<'a, 'u> {
     page: &'a str,
     limit: usize,
-    /// The page's URL, if features are checked as well.
+    /// The page's URL, if its features are searched for as well.
     url: Option<&'u Url>,
     found: Scan<'a>,
     /// Whether the end of a paragraph precedes the next shown text.

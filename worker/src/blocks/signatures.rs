@@ -18,11 +18,11 @@ pub struct Signatures {
     pub signatures: Vec<Signature>,
 }
 
-/// A way to recognise a block.
+/// A rule that recognises one kind of block.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    /// Stable, because logs and stored outcomes contain it.
+    /// The signature's name. It never changes, because logs and stored outcomes contain it.
     pub id: String,
     pub grade: Grade,
     when: Conditions,
@@ -30,9 +30,9 @@ pub struct Signature {
     pub source: String,
     /// Why this is a block, and why its healthy counterpart is not.
     pub why: String,
-    /// A page that it recognises, in the folder of samples.
+    /// The name of a page in the folder of samples that this signature recognises.
     pub sample: String,
-    /// A healthy page that resembles the sample, in the same folder.
+    /// The name of a healthy page, in the same folder, that resembles the sample.
     pub healthy: String,
 }
 
@@ -43,7 +43,7 @@ struct Conditions {
     /// The status is one of these.
     statuses: Vec<u16>,
     header: Option<HeaderCondition>,
-    /// `Location`, or a refresh within the page.
+    /// The condition on the address that a `Location` header or a refresh within the page leads to.
     target: Option<TargetCondition>,
     /// The title, in lower case, is one of these. `*` stands for anything.
     titles: Vec<String>,

@@ -55,7 +55,7 @@ pub fn attribute<'t>(tag: &'t str, wanted: &str) -> Option<&'t str> {
     }
 }
 
-/// An `=` at the very beginning is part of the name.
+/// The length of the attribute name that `rest` begins with. An `=` at its very beginning is part of the name.
 fn length_of_name(rest: &str) -> usize {
     let is_end = |c: char| c.is_ascii_whitespace() || c == '=' || c == '/';
     let mut characters = rest.char_indices().skip(1);

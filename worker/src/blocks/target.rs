@@ -1,4 +1,4 @@
-//! Addresses that a response sends the browser to, and those among them that are challenges.
+//! Addresses that a response sends the browser to. Recognises the addresses of challenges.
 
 use serde::Deserialize;
 use webfill_urls::{Url, site};
@@ -93,7 +93,7 @@ const OF_HOSTS: [&str; 1] = ["anti"];
 const OF_SITES: [&str; 5] = ["captcha", "antibot", "ddos", "botcheck", "robotcheck"];
 const OF_SITES_WITH_QUERY: [&str; 4] = ["anti", "challenge", "challenges", "waf"];
 
-/// Words in addresses that healthy sites send people to. They override all the words above.
+/// Words in addresses that healthy sites send people to. An address with one of them does not count as a challenge.
 const HEALTHY: [&str; 26] = [
     "login", "logon", "signin", "signup", "sign", "sso", "auth", "oauth", "oauth2", "account",
     "accounts", "session", "register", "consent", "cookie", "cookies", "privacy", "gdpr", "age",
@@ -138,7 +138,7 @@ impl<'a> Refresh<'a> {
         let content = content.trim_ascii_start();
         let digits = content.bytes().take_while(u8::is_ascii_digit).count();
         let seconds = match digits {
-            // Less than a second, as browsers read it.
+            // A number such as `.5` is read as zero seconds, as browsers do.
             0 if content.starts_with('.') => 0,
             _ => content[..digits].parse().ok()?,
         };

@@ -1,4 +1,4 @@
-//! Every sample page through every signature, and hostile pages.
+//! Tests all signatures with every sample page, and with hostile pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};

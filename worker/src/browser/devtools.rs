@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 /// The capacity for messages that were read but not handled. When it is full, the browser waits.
 const MAX_WAITING_MESSAGES: usize = 256;
 
-/// The bytes kept of a message that is too large: enough to find the id of its call.
+/// How many bytes are kept of a message that is too large: enough to find the id of the call that it answers.
 const HEAD_BYTES: usize = 64;
 
 /// Why a call has failed.
@@ -115,11 +115,11 @@ impl DevTools {
         self.send(session, method, params, None);
     }
 
-    /// The events of a session, from now on.
+    /// Returns the events of a session that arrive from now on.
     pub fn subscribe(&self, session: &str) -> mpsc::UnboundedReceiver<Event> {
         let (sender, events) = mpsc::unbounded_channel();
         let mut sessions = self.shared.sessions.borrow_mut();
-        // Also remove sessions that were closed since.
+        // Remove the sessions that were closed since the last call.
         sessions.retain(|_, sender| !sender.is_closed());
         sessions.insert(session.to_owned(), sender);
         events
@@ -151,7 +151,7 @@ impl DevTools {
     }
 }
 
-/// Passes answers to their callers, and events to their sessions, until the browser is gone.
+/// Passes answers to their callers, and events to the subscribers of their sessions, until the browser is gone.
 async fn route_messages(shared: Rc<Shared>, mut arrived: mpsc::Receiver<Message>) {
     while let Some(message) = arrived.recv().await {
         match message.id {
@@ -184,7 +184,8 @@ impl Message {
         }
     }
 
-    /// Reads a truncated message. Only its id is known, if the message begins like `{"id":12,...`.
+    /// Makes a message from the beginning of one that was too large. Only its id is known, if it begins like
+    /// `{"id":12,...`.
     fn from_truncated(head: &[u8]) -> Message {
         let digits = head.strip_prefix(b"{\"id\":").unwrap_or_default();
         let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
@@ -276,7 +277,7 @@ mod tests {
 
     use super::*;
 
-    /// A browser that answers each frame with the function's result.
+    /// Starts a simulated browser that answers each message with the results of `answers`.
     fn spawn_browser(answers: impl Fn(Value) -> Vec<String> + Send + 'static) -> UnixStream {
         let (ours, theirs) = UnixStream::pair().unwrap();
         std::thread::spawn(move || {

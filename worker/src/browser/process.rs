@@ -18,8 +18,8 @@ use super::devtools::DevTools;
 /// The longest time that a browser may take to answer after its start.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Chromium reads DevTools messages on descriptor 3 and writes them on 4. The shell moves standard input
-/// and output there, and limits the memory of each of the browser's processes, in KiB.
+/// Chromium reads DevTools messages on descriptor 3 and writes them on 4. So this shell script moves standard input and
+/// output there. It also limits the memory of each of the browser's processes, in KiB.
 const SHELL: [&str; 3] = [
     "/bin/sh",
     "-c",
@@ -41,7 +41,7 @@ const NO_NETWORK: [&str; 9] = [
     "--disable-quic",
 ];
 
-/// Flags for running without a screen, a user and a lasting profile.
+/// Flags for a browser without a screen, without a person who uses it, and with a profile for one run only.
 const HEADLESS: [&str; 17] = [
     "--headless",
     "--remote-debugging-pipe",
@@ -122,8 +122,8 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         child::kill_group_and_wait(&mut self.child);
-        // Processes of the browser may still be writing. The next start of this worker deletes remaining files, with
-        // the folder of all profiles.
+        // Processes of the browser may still be writing. Files that remain are deleted at the next start of this
+        // worker, with the folder of all profiles.
         let _ = std::fs::remove_dir_all(&self.profile);
     }
 }
@@ -153,7 +153,7 @@ fn command(config: &BrowserConfig, profile: &Path) -> Command {
     command
 }
 
-/// Reads the browser's standard error and keeps the last line, which says why a start failed.
+/// Reads the browser's standard error and keeps its last line, which says why a start has failed.
 fn spawn_stderr_reader(stderr: impl Read + Send + 'static) -> Arc<Mutex<String>> {
     let words = Arc::new(Mutex::new(String::from("it ended immediately")));
     let kept = Arc::clone(&words);
@@ -172,7 +172,7 @@ fn spawn_stderr_reader(stderr: impl Read + Send + 'static) -> Arc<Mutex<String>>
             }
         }
     };
-    // Without the thread, the pipe is closed, and the browser's messages are lost.
+    // Without this thread, the pipe is closed, and the browser's messages are lost.
     let thread = std::thread::Builder::new().name("browser-words".into());
     if let Err(error) = thread.spawn(reader) {
         tracing::warn!(event = "no_thread", %error, "what the browser says is not read");

@@ -1,8 +1,8 @@
-//! Subresources: the requests of a rendered page that are answered, and a cache of the answers.
+//! Subresources of a rendered page: decides which requests of the page are answered, and caches the answers.
 //!
 //! GET requests for scripts and for data (XHR, fetch) from the page's own site are answered. Images, styles, fonts,
-//! media and frames cannot change the text of the page and are refused. So are requests to other sites, because other
-//! workers own the clocks of those sites.
+//! media and frames cannot change the text of the page and are refused. Requests to other sites are refused, too,
+//! because only the worker that owns a site knows when it may be requested.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -17,7 +17,8 @@ use super::devtools::Event;
 #[derive(Debug, Clone)]
 pub struct SubresourceRequest {
     pub url: Url,
-    /// A script may be cached for other pages even if its server does not say for how long.
+    /// Whether it is a script. An answer with a script may be reused for other pages even if its server does not say
+    /// for how long.
     pub is_script: bool,
     /// The request headers passed to the server; see [`is_sent_header`].
     pub headers: Vec<(String, String)>,
@@ -117,7 +118,7 @@ pub fn base64(bytes: &[u8]) -> String {
 const MAX_FRESH: Duration = Duration::from_secs(3_600);
 
 /// How long an answer may be reused, by a subset of RFC 9111, 5.2.2. Without `Cache-Control`, a script is fresh for
-/// [`MAX_FRESH`], like a robots.txt; data is not cached.
+/// [`MAX_FRESH`], and data is not cached.
 pub fn fresh_duration(status: u16, cache_control: Option<&str>, is_script: bool) -> Duration {
     if status != 200 {
         return Duration::ZERO;
@@ -143,7 +144,7 @@ pub fn fresh_duration(status: u16, cache_control: Option<&str>, is_script: bool)
 /// Bytes that the cache of one worker may hold.
 const MAX_CACHED_BYTES: usize = 16 << 20;
 
-/// Answers that other pages may reuse; the oldest are removed first.
+/// A bounded cache of answers that other pages may reuse. The oldest answers are removed first.
 #[derive(Debug, Default)]
 pub struct SubresourceCache {
     answers: HashMap<String, (Rc<Answer>, Instant)>,

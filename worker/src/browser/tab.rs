@@ -93,7 +93,8 @@ impl Tab {
         devtools
             .call(None, "Browser.setDownloadBehavior", denied)
             .await?;
-        // Awaited before the page is opened; otherwise some of its requests would not be intercepted.
+        // These calls are awaited before the page is opened; otherwise some requests of the page would not be
+        // intercepted.
         for (method, params) in [
             ("Page.enable", json!({})),
             ("Inspector.enable", json!({})),
@@ -161,7 +162,7 @@ impl Tab {
                     self.answer_request(&id, part.map_err(|_| ReadError::Denied)?);
                     patient_until = Instant::now() + patience;
                 }
-                // The deadline does not run while the page waits for an answer.
+                // The deadline of the page does not apply while the page waits for the answer to a request.
                 () = sleep_until(patient_until), if under_way.is_none() => {
                     return Err(ReadError::Page(PageFault::TookTooLong));
                 }
@@ -307,7 +308,7 @@ async fn next_arrival(
     }
 }
 
-/// The stage of a page in its tab. The beginning of this file describes the stages.
+/// The stage of a page in its tab; the head of this file describes the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Opened,

@@ -9,8 +9,8 @@ pub(super) struct ContentType {
     pub(super) charset: Option<String>,
 }
 
-/// Reads a header. The last value of the list that is a MIME type decides. Without a charset of its own, it takes the
-/// charset of the previous value if both have the same essence. `None` if no value is a MIME type.
+/// Reads a header, which may be a list of values. The last value that is a MIME type decides. Without a charset of its
+/// own, it takes the charset of the previous value if both have the same essence. `None` if no value is a MIME type.
 pub(super) fn extract(header: &str) -> Option<ContentType> {
     let mut extracted: Option<ContentType> = None;
     for value in values(header) {
@@ -64,7 +64,7 @@ fn parse(value: &str) -> Option<ContentType> {
     })
 }
 
-/// The first parameter of `text` (`None` if invalid), and the text after its semicolon.
+/// Parses the first parameter of `text` (`None` if it is invalid), and returns it with the text after its semicolon.
 fn parse_parameter(text: &str) -> (Option<(&str, String)>, &str) {
     let text = text.trim_start_matches(is_space);
     let name_end = text.find([';', '=']).unwrap_or(text.len());
@@ -87,7 +87,8 @@ fn parse_parameter(text: &str) -> (Option<(&str, String)>, &str) {
     (counts.then_some((name, value)), behind)
 }
 
-/// The text of a quoted string after its opening quote, and the rest after it. The closing quote may be missing.
+/// Removes the quotes of a quoted string. `text` begins after the opening quote, and the closing quote may be missing.
+/// Returns the text within the quotes, and the rest.
 fn unquote(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -101,7 +102,7 @@ fn unquote(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// Whether a character is HTTP whitespace.
+/// Whether a character is white space by the HTTP standard.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
@@ -124,7 +125,7 @@ mod tests {
         extract(header).map(|found| (found.essence, found.charset))
     }
 
-    /// The cases of the Web Platform Tests (fetch/content-type).
+    /// The expected results are those of the Web Platform Tests (fetch/content-type).
     #[test]
     fn the_last_mime_type_of_a_list_decides() {
         for (header, essence, charset) in [
@@ -186,7 +187,7 @@ mod tests {
         }
     }
 
-    /// Based on the cases of the Web Platform Tests (mimesniff/mime-types).
+    /// The cases are based on those of the Web Platform Tests (mimesniff/mime-types).
     #[test]
     fn parameters_are_read_by_the_standard() {
         for (parameters, charset) in [

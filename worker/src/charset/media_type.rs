@@ -54,7 +54,7 @@ pub fn content_kind(content_type: Option<&str>, body: &[u8]) -> Kind {
         .unwrap_or_else(|| sniffed_kind(body))
 }
 
-/// Follows the MIME Sniffing Standard (7.1), which does not cover JSON.
+/// Guesses the kind of a body by its first bytes. Follows the MIME Sniffing Standard (7.1), which does not cover JSON.
 fn sniffed_kind(body: &[u8]) -> Kind {
     let head = &body[..body.len().min(SNIFFED_BYTES)];
     let text = match Encoding::for_bom(head) {
@@ -119,7 +119,7 @@ fn begins_as_json(text: &[u8]) -> bool {
     }
 }
 
-/// The binary data bytes of the MIME Sniffing Standard (3).
+/// Whether a byte is a "binary data byte" of the MIME Sniffing Standard (3), which does not occur in text.
 fn is_binary_byte(byte: u8) -> bool {
     matches!(byte, 0x00..=0x08 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f)
 }

@@ -1,7 +1,6 @@
 //! Finds the encoding that a page declares, before the page is parsed. Follows "prescan a byte stream to determine its
-//! encoding" of the HTML Standard (13.2.3.2), the declaration of XML included. Beyond the standard, it skips the texts
-//! of scripts, titles and the like. Apparent tags in them are not tags, and often belong to a page that the script
-//! writes elsewhere.
+//! encoding" of the HTML Standard (13.2.3.2), the declaration of XML included. Unlike the standard, it skips the
+//! contents of scripts, titles and the like: what looks like a tag there is text.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
@@ -60,7 +59,7 @@ fn meta_declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     loop {
         rest = &rest[position(rest, b"<")?..];
         if rest.starts_with(b"<!--") {
-            // "-->" may share its dashes with "<!--".
+            // The dashes of "-->" may be those of "<!--", so the search begins at them.
             rest = &rest[2..];
             rest = &rest[position(rest, b"-->")? + 3..];
             continue;
@@ -72,7 +71,7 @@ fn meta_declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
             if found.is_some() {
                 return found;
             }
-            // Skips the rest of the tag, including quoted angle brackets.
+            // Skip the rest of the tag; an angle bracket within quotes does not end it.
             while attributes.next().is_some() {}
             rest = skip_text_element(attributes.name, attributes.rest)?;
         } else {
@@ -81,8 +80,8 @@ fn meta_declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// The rest after the text of the element with this name, whose start tag was just read; `None` if the text does not
-/// end. Elements outside [`TEXT_ELEMENTS`] have no such text.
+/// Skips the text of an element like `<script>`, whose start tag was just read, and returns the rest after the text;
+/// `None` if the text does not end. Elements outside [`TEXT_ELEMENTS`] have no such text.
 fn skip_text_element<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
     let is_name = |known: &&&[u8]| name.eq_ignore_ascii_case(known);
     let Some(name) = TEXT_ELEMENTS.iter().find(is_name) else {
@@ -103,8 +102,8 @@ fn skip_text_element<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// The start or end tag at the beginning of a text, and the rest after it. For other markup, such as `<!DOCTYPE ...>`,
-/// `None` and the rest.
+/// Parses the start or end tag that a text begins with, and returns it with the rest after it. For other markup, such
+/// as `<!DOCTYPE ...>`, returns `None` and the rest.
 fn parse_tag(text: &[u8]) -> (Option<Attributes<'_>>, &[u8]) {
     let inner = &text[1..];
     let name = inner.strip_prefix(b"/").unwrap_or(inner);
@@ -163,7 +162,7 @@ fn charset_in(content: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Iterates over the attributes of a tag. After the last one, `rest` is the text after the tag.
+/// Iterates over the attributes of a tag. After the last attribute, `rest` is the text after the tag.
 struct Attributes<'a> {
     /// The tag's name; empty for an end tag.
     name: &'a [u8],
@@ -178,7 +177,7 @@ impl<'a> Iterator for Attributes<'a> {
         if matches!(self.rest.first(), None | Some(b'>')) {
             return None;
         }
-        // A name may begin with "=", by the Standard.
+        // By the HTML Standard, the name of an attribute may begin with "=".
         let name_end = 1 + length_until(&self.rest[1..], |b| {
             b.is_ascii_whitespace() || matches!(b, b'=' | b'/' | b'>')
         });

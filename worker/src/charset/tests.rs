@@ -6,7 +6,7 @@ fn html_encoding(body: impl AsRef<[u8]>) -> &'static Encoding {
     encoding_of(body.as_ref(), Some("text/html"), Kind::Html)
 }
 
-/// A page whose text is not UTF-8, so only a declaration gives its encoding.
+/// Makes a page with bytes that are not valid UTF-8, so only its declaration shows its encoding.
 fn page_declaring(declaration: &str) -> Vec<u8> {
     [declaration.as_bytes(), b"<p>\xcf\xf0"].concat()
 }
@@ -177,7 +177,7 @@ fn a_declaration_that_the_body_refutes_is_not_followed() {
     let header = Some("text/html; charset=utf-8");
     let encoding = |body: &[u8]| encoding_of(body, header, Kind::Html);
     assert_eq!(encoding(b"B\xf6ll, caf\xe9"), WINDOWS_1252);
-    // Damaged UTF-8.
+    // UTF-8 with one damaged byte is still read as UTF-8.
     assert_eq!(encoding(b"caf\xc3\xa9, B\xf6ll"), UTF_8);
     assert_eq!(encoding(b"Boell"), UTF_8);
 }

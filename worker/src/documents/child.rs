@@ -1,9 +1,8 @@
-//! The process that reads one document, as the worker sees it: `webfill read-document`, with the document
-//! on its standard input and the report on its standard output. It is killed at the deadline, and when
-//! the worker ends.
+//! Runs a process that reads one document: `webfill read-document`. It gets the document on its standard input and
+//! writes its report to its standard output. It is killed at the deadline, and when the worker ends.
 //!
-//! The report covers faults of the document. Faults of the machine (no process, no confinement, no time for a process
-//! that needs little) are kept apart, because a retry may succeed.
+//! The report covers faults of the document. Faults of the machine are other errors, because a retry may succeed.
+//! Examples are a process that cannot be started or confined to a sandbox.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -31,7 +30,8 @@ const MAX_HEAD_BYTES: u64 = 64 << 10;
 /// How many of the last bytes of a process's standard error are kept.
 const MAX_WORDS_BYTES: usize = 4 << 10;
 
-/// A reader may take this many times its CPU time by the clock, because other processes use the processors as well.
+/// A reading process may take this many times its limit of CPU time until it is killed, because other processes need
+/// the processors as well.
 const PATIENCE: u32 = 3;
 
 /// Reads a document.
@@ -57,7 +57,7 @@ pub(super) async fn read(
     };
     let mut child = spawn_reader(limits).map_err(not_started)?;
     let Ok(ended) = timeout(deadline * PATIENCE, run_to_end(&mut child, body)).await else {
-        // A process that cannot be killed is already ending.
+        // Killing fails only if the process is already ending.
         let _ = child.kill().await;
         return result_of_killed_reader(
             body,
@@ -70,7 +70,8 @@ pub(super) async fn read(
         .into_report(body, this_try)
 }
 
-/// The reader was ended from outside. The document may be the cause, so the last try decides.
+/// Returns the result if something other than the reader ended it. The document may be the cause, so after the last try
+/// it is blamed.
 fn result_of_killed_reader(
     body: &[u8],
     this_try: Attempt,
@@ -101,7 +102,7 @@ fn spawn_reader(limits: Limits) -> io::Result<Child> {
     Command::from(command).kill_on_drop(true).spawn()
 }
 
-/// A process that has ended.
+/// A document's reader that has ended, with its output and its error messages (`words`).
 struct EndedReader {
     status: std::process::ExitStatus,
     output: Vec<u8>,
@@ -112,7 +113,7 @@ async fn run_to_end(child: &mut Child, body: &[u8]) -> io::Result<EndedReader> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
-            // If this fails, the process has ended, and its exit status says why.
+            // A write fails if the process has ended; its exit status then says why.
             let _ = stdin.write_all(body).await;
         }
     };
@@ -128,7 +129,7 @@ async fn run_to_end(child: &mut Child, body: &[u8]) -> io::Result<EndedReader> {
     })
 }
 
-/// The first bytes from a pipe. The rest is read and dropped, so that the writer can finish.
+/// Reads the first bytes from a pipe. It also reads the rest and drops it, so that the writer can finish.
 async fn read_beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
@@ -139,7 +140,7 @@ async fn read_beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<
     bytes
 }
 
-/// The last bytes from a pipe.
+/// Reads a pipe to its end and returns the last bytes.
 async fn read_last_bytes(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
     let mut last = Vec::new();
     let mut piece = vec![0; most];
@@ -161,7 +162,8 @@ impl EndedReader {
             return report.map_err(|NotADocument| NoDocument::Unsupported);
         }
         let Some(signal) = self.status.signal() else {
-            // The reader itself reports that it could not be confined, or lacks something else.
+            // An exit without success: the reader could not be confined, or it lacks something else. Its error message
+            // says which.
             let words = self.words.trim();
             return Err(NoDocument::NotRead(match words.is_empty() {
                 true => format!("a reader of documents ended with {}", self.status),
@@ -175,7 +177,7 @@ impl EndedReader {
             "a reader of documents has died"
         );
         if signal == libc::SIGKILL {
-            // Killed by the kernel for lack of memory, or by an operator.
+            // The process was killed by the kernel for lack of memory, or by an operator.
             return result_of_killed_reader(body, this_try, "its reader was killed repeatedly");
         }
         Ok(report_of_death(kind, &self.words, signal))

@@ -1,5 +1,5 @@
-//! The folder of documents. It holds each content once, in a file named after its SHA-256, two folder levels deep. A
-//! file with such a name is complete and on disk.
+//! Keeps documents in a folder. The folder holds each content once, in a file named after its SHA-256, two folder
+//! levels deep. A file with such a name is complete and on disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -28,18 +28,18 @@ fn write(folder: &Path, sha256: &str, body: &[u8]) -> io::Result<()> {
     let lower = upper.join(&sha256[2..4]);
     let file = lower.join(sha256);
     if file.exists() {
-        // The process that wrote the file may not have synced the folder yet.
+        // The file is there, but the process that wrote it may not have synced the folder yet.
         return sync_folder(&lower);
     }
     fs::create_dir_all(&lower)?;
     sync_folder(folder)?;
     sync_folder(&upper)?;
-    // Other machines may write into the same folder.
+    // The name is random, because other machines may write the same document into the same folder.
     let names = || lower.join(format!("{sha256}.{}.part", Uuid::new_v4().simple()));
     let (unfinished, created) = create_new(names)?;
     let written = write_synced(created, body).and_then(|()| fs::rename(&unfinished, &file));
     if written.is_err() {
-        // The returned error already reports the failure.
+        // If the file cannot be removed, nothing is reported: the returned error already reports the failed write.
         let _ = fs::remove_file(&unfinished);
     }
     written?;

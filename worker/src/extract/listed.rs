@@ -1,4 +1,4 @@
-//! The entries of a sitemap, as the result of its task.
+//! Reads a sitemap: its entries become the result of its task.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::memory::MemoryPermit;
 use crate::sitemaps::{self, Sitemap};
 use crate::task_result::TaskResult;
 
-/// Reads a body if it is a sitemap. Returns whether it is one.
+/// Reads a body if it is a sitemap. Returns whether it is a sitemap.
 pub(super) fn read(
     mappings: &MappingSet,
     result: &mut TaskResult,
@@ -71,7 +71,7 @@ fn add_entries(
     log_entries(result, &sitemap, entries, gave_up);
 }
 
-/// The metadata stored with the page. It distinguishes a sitemap from pages that a mapping should match.
+/// The metadata stored with a sitemap. It shows that this page is a sitemap, which no mapping needs to match.
 fn metadata(sitemap: &Sitemap, entries: usize, taken: usize) -> Map<String, Value> {
     let metadata = json!({
         "type": "sitemap",

@@ -1,4 +1,4 @@
-//! The rows found by a mapping, in the form that the store takes.
+//! Converts the rows that a mapping found (records listed on one page) into the form that the store takes.
 
 use std::collections::HashSet;
 
@@ -24,8 +24,9 @@ pub(super) fn separate_row_links(result: &mut TaskResult) {
     result.validators = None;
 }
 
-/// Notes what the page says about its list; `is_cut`: part of the page was left out. A page of a list that marks
-/// missing rows as gone is requested unconditionally, because only rows that are read again count as seen.
+/// Notes what the page says about its list, for example its next page. `is_cut` means that part of the page was left
+/// out. A page of a list that marks missing rows as gone is requested unconditionally, because only rows that are read
+/// again count as seen.
 pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation, is_cut: bool) {
     let rows = result.listings.iter().flat_map(|listing| &listing.rows);
     let of_rows: HashSet<&String> = rows.flat_map(|row| &row.links).collect();
@@ -59,7 +60,7 @@ pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation,
     ];
     let first_lack = lacks.into_iter().find(|(is_so, _)| *is_so);
     result.list = Some(PageOfList {
-        // The store fills in the first page.
+        // The store fills in the URL of the list's first page.
         first: String::new(),
         next: continuation.next,
         complete,

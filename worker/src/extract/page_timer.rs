@@ -1,4 +1,4 @@
-//! The time that the extraction thread takes for a page.
+//! Measures how long the extraction thread works on a page.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

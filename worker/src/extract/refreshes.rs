@@ -1,7 +1,7 @@
-//! Pages that only send their readers on: they refresh to another address soon (`<meta http-equiv="refresh">`, the
-//! header `Refresh`), and a mapping reads nothing from them. Such a page ends as a redirect, as in search engines,
-//! and its target is judged like that of any redirect. Its links are kept, because this module does not know whether
-//! they lead anywhere.
+//! Recognises pages that only lead their readers to another page: they refresh to its address soon (`<meta
+//! http-equiv="refresh">`, the header `Refresh`), and a mapping reads nothing from them. Such a page ends as a
+//! redirect, as in search engines, and its target is judged like that of any redirect. Its links are kept, because they
+//! may be worth following.
 //!
 //! A refresh is not a redirect if it leads to the page itself, or if it comes after a long time, because the page is
 //! then meant to be read. A refresh for browsers without scripts counts only on a page that shows next to nothing.
@@ -15,7 +15,8 @@ use webfill_wire::Outcome;
 use crate::blocks::{self, LONGEST_REFRESH_SECONDS, PageRefresh, Refresh, is_same_page};
 use crate::task_result::TaskResult;
 
-/// Ends a read page as a redirect if it only sends its readers on. `html` is its text, if it is HTML.
+/// Ends a read page as a redirect if it only leads its readers to another page. `html` is the page's text, if it is
+/// HTML.
 pub(crate) fn end_if_redirecting(result: &mut TaskResult, url: &Url, html: Option<&str>) {
     let is_read = result.fields.values().any(has_value);
     if result.outcome != Outcome::Ok || is_read {
@@ -42,7 +43,8 @@ fn target_of_page(html: &str, url: &Url) -> Option<Url> {
     refresh_target(refresh, url, base)
 }
 
-/// The target of a refresh of the page at `url`, if it leads elsewhere, and soon.
+/// The target of a refresh of the page at `url`; `None` if the refresh leads to the page itself, or only after a long
+/// time.
 fn refresh_target(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option<Url> {
     if refresh.seconds > LONGEST_REFRESH_SECONDS {
         return None;
@@ -55,7 +57,7 @@ fn refresh_target(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option
     (is_web && !is_same_page(&target, url)).then_some(target)
 }
 
-/// An attribute's value, with the character references that occur in addresses decoded.
+/// Decodes the character references in an attribute's value, such as `&amp;`, that occur in addresses.
 fn decode_references(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return text.into();

@@ -1,17 +1,17 @@
-//! Pages that only repeat others of their site. Session ids in URLs, links relative to the wrong folder and calendars
-//! lead to endless numbers of them. The dispatcher slows down the pages they link to.
+//! Recognises pages that only repeat other pages of their site. Session ids in URLs, links relative to the wrong folder
+//! and calendars lead to endless numbers of such pages. The dispatcher fetches the pages that they link to more slowly.
 //!
 //! A page repeats others in one of three ways:
 //!
 //! - [`SAME`] URLs of its crawl and site have shown exactly the same title, text and pictures;
 //! - as many have shown almost the same, and differ only in parts of the address that do not identify the page: a
 //!   session id, circles in the path ([`Address::essence`]);
-//! - it is one of a long row of pages at addresses of the same shape, and none of them had anything new
+//! - it is one of a long row of pages at addresses of the same shape, and none of them showed anything new
 //!   ([`Branches`]).
 //!
-//! A page that links to pages that may have something new is a list page, and does not count as a repetition.
+//! A page is a list page, and not a repetition, if it links to pages that may show something new.
 //!
-//! Only pages some steps away from the seeds are compared, so shallow crawls pay nothing. All state is in memory and
+//! Only pages some steps away from the seeds are compared, so shallow crawls lose no time. All state is in memory and
 //! bounded. After a restart it is learnt again.
 
 mod address;
@@ -41,13 +41,13 @@ const LEAST_DEPTH: u16 = 3;
 /// How many words of a page may be new if its address says that it is the same page.
 const NEW_WORDS: usize = 2;
 
-/// At least this many contents are remembered.
+/// The number of contents that are remembered at least. The memory holds up to twice as many.
 const MOST_CONTENTS: usize = 32_768;
 
-/// At least this many texts, words and links are remembered. Each takes a few bytes.
+/// The number of texts, words and links that are remembered at least. Each of them takes a few bytes.
 const MOST_FEATURES: usize = 131_072;
 
-/// The different URLs that had a content, by their hashes.
+/// Hashes of the different URLs at which one content was seen.
 #[derive(Debug, Clone, Copy, Default)]
 struct Urls {
     hashes: [u32; SAME - 1],
@@ -66,12 +66,12 @@ pub(crate) struct Repeats {
 
 /// A read page, in the form used for comparison.
 struct Page<'a> {
-    /// The hash of its crawl and site.
+    /// A hash of the page's crawl and site; only pages with the same hash are compared.
     scope: u64,
     url: &'a Url,
     address: Address,
     shown: &'a Shown<'a>,
-    /// The hash of the values read from it, if there are any.
+    /// A hash of the values that a mapping read from the page, if there are any.
     fields: Option<u64>,
     links: &'a [String],
 }
@@ -88,7 +88,7 @@ impl Default for Repeats {
 }
 
 impl Repeats {
-    /// Notes a read page. If it only repeats others, its result gets the evidence.
+    /// Notes a page that was read. If it only repeats other pages, its result says so, with the evidence.
     pub(crate) fn note_page(&mut self, result: &mut TaskResult, url: &Url, text: &str) {
         if result.task.depth < LEAST_DEPTH || result.crawl.max_depth <= LEAST_DEPTH {
             return;
@@ -111,7 +111,7 @@ impl Repeats {
         }
     }
 
-    /// How a page repeats others, in words, if it does.
+    /// Describes how a page repeats others; `None` if it does not.
     fn find_repetition(&mut self, page: &Page<'_>) -> Option<String> {
         let shown = address::without_address(page.url, &page.shown.text);
         let is_same = self.note_content(page, &shown);

@@ -10,7 +10,8 @@ use crate::task_result::TaskResult;
 /// Links taken from one page; further ones are dropped and logged.
 const MAX_LINKS: usize = 50_000;
 
-/// Bytes of the links taken from one page, so that they fit into a message and a store's entry.
+/// The limit on the bytes of all links taken from one page, so that they fit into a message and into an entry of the
+/// store.
 const MAX_LINKS_BYTES: usize = 8 << 20;
 
 pub(super) fn with_extracted(

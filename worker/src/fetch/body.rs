@@ -1,8 +1,8 @@
 //! Reads a body within its limits of bytes, time and memory.
 //!
-//! A body waits if the worker's [memory](crate::memory) is full, and meanwhile the server waits for us. This is not
-//! the server's fault, so such a body is not reported as too slow. If the request's time runs out, the request is
-//! aborted, and the page is fetched again later.
+//! A body waits if the worker's [memory](crate::memory) is full, and meanwhile the server must wait, too. So such a
+//! body is not reported as too slow. If the request's time runs out, the request is aborted, and the page is fetched
+//! again later.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ pub(super) enum NoBody {
     NoMemory,
 }
 
-/// The limits of a body.
+/// The limits within which a body is read.
 pub(super) struct BodyLimits {
     pub rule: BodyRule,
-    /// The type is not a page's, so the body is read only as long as it may be one of the other accepted files.
+    /// The declared type is not that of a page, so the body is read only as long as it may be a document or a sitemap.
     pub must_be_file: bool,
     pub bytes: usize,
     /// The longest pause between two pieces of the body.
@@ -49,7 +49,8 @@ impl BodyLimits {
         }
     }
 
-    /// Whether the body so far may be one of the files that are accepted besides pages.
+    /// Whether the first bytes may belong to a file that is accepted although it is not a page: a document or a
+    /// sitemap.
     fn may_become_file(&self, body: &[u8]) -> bool {
         let files = self.rule.files();
         files.documents && webfill_reader::may_need_reader(body) != Some(false)
@@ -98,7 +99,7 @@ pub(super) async fn read(
 }
 
 /// Reads the rest of the body, which only the archive needs. `body_bytes` are already in memory. Parts that do not
-/// arrive in time are left out.
+/// arrive in time are missing there.
 pub(super) async fn keep_rest(
     incoming: &mut IncomingBody,
     body_bytes: usize,
@@ -129,7 +130,8 @@ async fn next_chunk(
     match timeout_at(until, incoming.next_chunk()).await {
         Ok(Ok(chunk)) => Ok(chunk),
         Ok(Err(error)) => Err(NoBody::Failed(error)),
-        // Without the wait for memory, the body might have arrived in time, so the server is not to blame.
+        // The body waited for memory, and without that wait it might have arrived in time. So the server is not to
+        // blame.
         Err(_) if until == limits.deadline && waited >= NOTABLE_WAIT => Err(NoBody::NoMemory),
         Err(_) => Err(NoBody::Failed(FetchError::new(
             Outcome::Timeout,
@@ -140,9 +142,9 @@ async fn next_chunk(
 
 struct GrowingBody {
     bytes: Vec<u8>,
-    /// The length that the server declared; `None` for a body that is decompressed, because its length is unknown.
+    /// The length that the server declared; `None` for a compressed body, whose decoded length is unknown.
     declared: Option<usize>,
-    /// The time spent waiting for memory.
+    /// The time that this body has spent waiting for memory.
     waited: Duration,
 }
 
@@ -176,7 +178,7 @@ impl GrowingBody {
         self.declared.unwrap_or(grown).max(grown).min(most)
     }
 
-    /// The memory for this many bytes while they are read. A decompressor's window can be as large again.
+    /// How much memory is needed to read this many bytes. A decompressor's window can take as much again.
     fn memory_needed(&self, bytes: usize) -> usize {
         match self.declared {
             Some(_) => READ_AHEAD + bytes,

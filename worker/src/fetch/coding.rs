@@ -1,10 +1,10 @@
-//! Content codings (RFC 9110, 8.4): the ones that an answer names, and their decoding piece by piece.
+//! Content codings such as `gzip` (RFC 9110, 8.4): finds the codings of an answer, and decodes its body piece by piece.
 //!
-//! Names are case-insensitive, and common misspellings of servers are accepted. A body may be coded more than once,
-//! and each coding may consist of several parts (members of gzip, frames of zstd). A body whose coding does not end
-//! is an error, and is never used as part of a page.
+//! Names are case-insensitive, and common misspellings of servers are accepted. A body may be coded more than once, and
+//! each coding may consist of several parts (members of gzip, frames of zstd). A body whose coding does not end
+//! properly is an error, and no part of it is used.
 //!
-//! The reader bounds decompression bombs: pieces are small, and the windows of the decoders are limited.
+//! A decompression bomb does no harm: decoded pieces are small, and the windows of the decoders are limited.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -24,10 +24,10 @@ use crate::fetch_error::FetchError;
 /// The supported codings, as named in requests.
 pub(super) const ACCEPTED_CODINGS: &str = "zstd,gzip,deflate,br";
 
-/// The most codings of a body that are decoded. Each takes the memory of a window.
+/// How many codings of one body are decoded at most. Each takes the memory of a decoder's window.
 const MOST_CODINGS: usize = 3;
 
-/// The most bytes decoded at once.
+/// How many bytes are decoded at once, at most.
 const PIECE_BYTES: usize = 32 << 10;
 
 /// The largest window of zstd: 8 MiB (RFC 9659).
@@ -117,7 +117,7 @@ impl Decoder {
         })
     }
 
-    /// Adds newly arrived bytes. Everything added before has been decoded.
+    /// Adds newly arrived bytes. All bytes that were added before must have been decoded.
     pub fn add(&mut self, sent: Bytes) {
         let mut pending = self.input.pending.borrow_mut();
         pending.has_begun |= !sent.is_empty();
@@ -128,7 +128,7 @@ impl Decoder {
     pub fn end(&mut self) {
         let mut pending = self.input.pending.borrow_mut();
         pending.is_over = true;
-        // An empty body has no coding either.
+        // An empty body is not coded, whatever its headers say.
         self.is_at_end |= !pending.has_begun;
     }
 
@@ -137,7 +137,7 @@ impl Decoder {
         self.is_at_end
     }
 
-    /// The next decoded piece; `None` if more bytes must arrive first, or at the end.
+    /// Returns the next decoded piece; `None` at the end, or if more bytes must arrive first.
     pub fn next_piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         if self.is_at_end {
             return Ok(None);
@@ -167,7 +167,7 @@ fn decoder_for(coding: Coding, coded: BufReader<Box<dyn Read>>) -> Box<dyn Read>
         Coding::Deflate => Box::new(DeflateDecoder::new(coded)),
         Coding::Brotli => {
             let mut decoder = Decompressor::new(coded, PIECE_BYTES);
-            // Large windows are not part of `br` (RFC 7932), and take up to 1 GiB.
+            // Large windows are not part of the Brotli format (RFC 7932), and take up to 1 GiB.
             decoder.set_parameter(BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
             Box::new(FusedDecoder::new(decoder))
         }
@@ -209,15 +209,15 @@ impl Read for Input {
     }
 }
 
-/// The members of a gzip body, one after the other (RFC 1952, 2.2). Other bytes after a member are ignored, as
+/// Decodes the members of a gzip body, one after the other (RFC 1952, 2.2). Other bytes after a member are ignored, as
 /// browsers do, because servers pad bodies.
 struct Members<R> {
-    /// `None` only while it is being replaced.
+    /// The decoder of the current member; `None` only while it is being replaced.
     member: Option<GzDecoder<R>>,
     is_at_end: bool,
 }
 
-/// The first byte of a member.
+/// The first byte of a gzip member.
 const GZIP: u8 = 0x1f;
 
 impl<R: BufRead> Members<R> {
@@ -250,7 +250,7 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// `deflate`: in the zlib format (RFC 9110, 8.4.1.2), or without it, as some servers send it.
+/// Decodes `deflate`, in the zlib format (RFC 9110, 8.4.1.2) or without its header, as some servers send it.
 struct DeflateDecoder<R> {
     coded: R,
     inflater: Option<Decompress>,
@@ -274,8 +274,8 @@ impl<R: BufRead> Read for DeflateDecoder<R> {
             let Some(first) = coded.first() else {
                 return Err(ErrorKind::UnexpectedEof.into());
             };
-            // A zlib header has its compression method here (RFC 1950, 2.2). No plain deflate block begins with this
-            // value.
+            // In a zlib header, these bits are the compression method 8 (RFC 1950, 2.2). No deflate block without a
+            // header begins with them.
             let has_zlib_header = first & 0x0f == 8;
             let inflater = self
                 .inflater
@@ -336,7 +336,7 @@ impl<D: Read> Read for FusedDecoder<D> {
     }
 }
 
-/// A decoder that could not be created.
+/// Stands for a decoder that could not be created, and returns the error when it is read.
 struct FailedDecoder(Option<io::Error>);
 
 impl Read for FailedDecoder {

@@ -1,4 +1,4 @@
-//! The settings of requests.
+//! Settings of requests: their time limits, size limits, proxy and headers.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct FetchConfig {
     pub max_body_bytes: usize,
     /// HTTP(S) or SOCKS5 proxy for all fetches; the environment is not consulted.
     pub proxy: Option<String>,
-    /// `HOST:PORT:ADDR[:PORT]` as curl's; `*` as HOST is a wildcard.
+    /// Fixed addresses of hosts, in curl's format `HOST:PORT:ADDR[:PORT]`; `*` as HOST is a wildcard.
     pub resolve: Vec<String>,
     /// A PEM file of certificate authorities to trust in addition to the system's.
     pub ca_file: Option<std::path::PathBuf>,

@@ -1,4 +1,4 @@
-//! The result of a request.
+//! The result of a request: its outcome and the fetched data.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use webfill_wire::Outcome;
 use crate::archive::Exchange;
 use crate::politeness::Answer;
 
-/// The result of a request.
+/// The result of a request: its outcome and the fetched data.
 #[derive(Debug)]
 pub struct Fetched {
     pub outcome: Outcome,
@@ -20,13 +20,15 @@ pub struct Fetched {
     pub body: Vec<u8>,
     /// The beginning of a refusal's HTML, only for recognising blocks; empty otherwise.
     pub refusal_body: Vec<u8>,
-    /// Absolute or relative, as the server sent it.
+    /// The address of a redirect, absolute or relative, as the server sent it.
     pub redirect: Option<String>,
-    /// Why the request failed, or why its answer cannot be used, in words: for the log, and for users as evidence.
+    /// Why the request failed, or why its answer cannot be used, in words for the log and for users.
     pub error: Option<String>,
-    /// This machine has no route to the host; see [`FetchError`](crate::fetch_error::FetchError).
+    /// Whether the request failed because this machine has no route to the host; see
+    /// [`FetchError`](crate::fetch_error::FetchError).
     pub no_route: bool,
-    /// When the answer began, or when the attempt ended without one. The site's delay counts from this moment.
+    /// The time at which the answer began, or at which the attempt ended without an answer. The site's delay counts
+    /// from this moment.
     pub answered_at: Instant,
     pub answer: Answer,
     /// The exchange for the archive, if there is one.

@@ -1,5 +1,5 @@
-//! Judges the head of an answer: how the request ends, whether the body is worth reading, and whether the site asks
-//! for a pause.
+//! Judges the head of an answer: how the request ends, whether the body is worth reading, and whether the site demands
+//! a pause.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::charset;
 use crate::documents;
 use crate::sitemaps;
 
-/// The outcome by the head alone; `Ok` if the body is worth reading.
+/// The result of a request as far as the answer's head shows it. The outcome is `Ok` if the body is worth reading.
 pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule) -> Fetched {
     let headers = &head.headers;
     let status = head.status.as_u16();
@@ -53,7 +53,7 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
     }
 }
 
-/// Whether an answer declares that its body is only a part.
+/// Whether an answer declares that its body is only a part of the page (`Content-Range`).
 fn is_partial(headers: &HeaderMap) -> bool {
     let Some(range) = headers.get(CONTENT_RANGE) else {
         return false;
@@ -67,8 +67,8 @@ fn is_partial(headers: &HeaderMap) -> bool {
     range.to_str().ok().and_then(is_whole) != Some(true)
 }
 
-/// Why a body cannot be decoded, if so. It matters for robots.txt, too, because the file might forbid anything. The
-/// browser judges the answers to its own requests itself.
+/// The reason why a body cannot be decoded; `None` if it can. An undecodable robots.txt is an error, too, because the
+/// file might forbid anything. Subresources are not checked here, because the browser itself judges them.
 fn undecodable_reason(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
     if let Some(name) = coding::remaining_transfer_coding(headers) {
         return Some(format!("unknown transfer coding {name:?}"));

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// A header that is a URL. Non-ASCII bytes are escaped as they came, whatever their encoding, as browsers do.
+/// The value of a header that is a URL. Its non-ASCII bytes are percent-encoded whatever their encoding, as in
+/// browsers.
 pub(super) fn url_header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let mut url = String::new();
     for byte in headers.get(name)?.as_bytes() {
@@ -19,7 +20,7 @@ pub(super) fn url_header(headers: &HeaderMap, name: HeaderName) -> Option<String
     Some(url)
 }
 
-/// A header that may occur several times, as one list (RFC 9110, 5.3).
+/// Joins all values of a header that may occur several times into one list (RFC 9110, 5.3).
 pub(super) fn joined_header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let values: Vec<String> = headers.get_all(name).iter().map(to_lossy_text).collect();
     (!values.is_empty()).then(|| values.join(", "))
@@ -47,14 +48,14 @@ pub fn parse_retry_after(value: &str) -> Option<Duration> {
     Some(wait.min(LONGEST_RETRY_AFTER))
 }
 
-/// A number of seconds, or of the unit after it; fractions are rounded up.
+/// Reads a number of seconds, or of another unit that follows it, such as `5m`; fractions are rounded up.
 fn parse_time_span(value: &str) -> Option<Duration> {
     let end = value.find(|c: char| !c.is_ascii_digit());
     let (digits, rest) = value.split_at(end.unwrap_or(value.len()));
     if digits.is_empty() {
         return None;
     }
-    // A number this long exceeds its type.
+    // Parsing fails only for a number that exceeds the range of `u64`.
     let whole: u64 = digits.parse().unwrap_or(u64::MAX);
     let (rest, is_more) = match rest.strip_prefix('.') {
         Some(fraction) => {

@@ -1,4 +1,4 @@
-//! The body of an answer while it arrives: decoded for reading the page, and kept as it was sent for the archive.
+//! The body of an answer while it arrives. It is decoded to read the page, and kept as it was sent for the archive.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,16 +15,16 @@ use super::coding::{self, Decoder};
 use crate::archive::Truncated;
 use crate::fetch_error::FetchError;
 
-/// The body of an answer.
+/// The body of an answer while it arrives.
 pub(super) struct IncomingBody {
     sent: SentBody,
-    /// `None` if the body has no coding, or an unknown one.
+    /// The decoder of the body; `None` if the body has no coding, or an unknown one.
     decoder: Option<Decoder>,
 }
 
 impl IncomingBody {
-    /// Separates the body from its head. The head then describes the decoded body, without its coding and length. An
-    /// unknown coding stays in the head. `keep` is for the archive.
+    /// Separates the body from its head. The coding and the length are removed from the head, because the body is
+    /// decoded; an unknown coding stays. With `keep`, the bytes as sent are kept for the archive.
     pub fn split_response(response: Response, keep: Option<RawCopy>) -> (Parts, IncomingBody) {
         let (mut head, body) = http::Response::from(response).into_parts();
         let decoder = match coding::codings(&head.headers) {
@@ -41,7 +41,7 @@ impl IncomingBody {
         (head, IncomingBody { sent, decoder })
     }
 
-    /// The next piece, decoded.
+    /// Returns the next piece of the body, decoded; `None` at the end.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
         let Some(decoder) = &mut self.decoder else {
             return Ok(next_data(&mut self.sent).await?);
@@ -58,7 +58,7 @@ impl IncomingBody {
         }
     }
 
-    /// Keeps the next piece as it was sent. Returns false at the end, or if nothing more is to be kept.
+    /// Reads the next piece only to keep it as it was sent. Returns false at the end, or if nothing more is to be kept.
     pub async fn keep_chunk(&mut self) -> bool {
         if self.sent.kept.as_ref().is_none_or(|kept| kept.is_complete) {
             return false;
@@ -75,13 +75,13 @@ impl IncomingBody {
         usize::try_from(exact).ok()
     }
 
-    /// The memory taken for the archive.
+    /// The bytes of memory that the copy for the archive takes.
     pub fn kept_bytes(&self) -> usize {
         let kept = self.sent.kept.as_ref();
         kept.map_or(0, |kept| kept.bytes.capacity())
     }
 
-    /// The body kept for the archive.
+    /// Returns the copy of the body that was kept for the archive.
     pub fn into_kept(mut self) -> Option<RawCopy> {
         self.sent.kept.take()
     }
@@ -150,8 +150,8 @@ impl RawCopy {
         }
     }
 
-    /// The body, and the reason if it is truncated. A body that is incomplete for no other known reason ran out of
-    /// time.
+    /// Returns the body, and the reason if it is truncated. If it is incomplete for no known reason, the time limit was
+    /// reached.
     pub fn into_payload(mut self) -> (Vec<u8>, Option<Truncated>) {
         self.end(Some(Truncated::Time));
         self.bytes.shrink_to_fit();
@@ -159,7 +159,7 @@ impl RawCopy {
     }
 }
 
-/// A body before it is decoded.
+/// A body as it is sent, before it is decoded.
 struct SentBody {
     body: reqwest::Body,
     kept: Option<RawCopy>,

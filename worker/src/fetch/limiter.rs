@@ -1,7 +1,7 @@
-//! Recognises when a server or rate limiter asks for a pause or for fewer requests.
+//! Recognises when a server or rate limiter demands a pause or fewer requests.
 //!
 //! The statuses 429 and 503 ask for this by themselves. Other limiters refuse with 403 or another status, and say in
-//! headers that no request is left, or when one is welcome. The headers are `Retry-After` (RFC 9110, 10.2.3),
+//! headers that no request is left, or when the next one is allowed. The headers are `Retry-After` (RFC 9110, 10.2.3),
 //! `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in its older and newer forms), and `X-RateLimit-*`, which has no
 //! standard. `Retry-After` and its variants take precedence over the others.
 
@@ -12,7 +12,7 @@ use reqwest::header::{DATE, HeaderMap};
 use super::header::parse_retry_after;
 use crate::politeness::Answer;
 
-/// Headers with the time after which the next request is welcome.
+/// Headers that say after which time the next request is allowed.
 const WAITS: [&str; 4] = [
     "retry-after",
     "x-retry-after",
@@ -41,7 +41,7 @@ const BOTH: &str = "ratelimit";
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 
-/// The meaning of an answer for the pace of requests.
+/// What an answer means for the pace of further requests.
 pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
     match status {
         429 => too_many_answer(headers),
@@ -53,7 +53,7 @@ pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
     }
 }
 
-/// The site asks for a pause; the headers give its length.
+/// The answer of an overloaded site, which demands a pause. Its headers may give the length of the pause.
 pub fn overloaded_answer(headers: &HeaderMap) -> Answer {
     Answer::Overloaded {
         retry_after: requested_wait(headers),
@@ -66,7 +66,7 @@ fn too_many_answer(headers: &HeaderMap) -> Answer {
     }
 }
 
-/// A failure whose status does not show whether the page is the cause.
+/// Judges a failure whose status does not show whether the page or the pace of requests is the cause.
 fn refusal_answer(headers: &HeaderMap) -> Answer {
     match named_wait(headers) {
         _ if parse_rate_limit(headers).is_spent => too_many_answer(headers),
@@ -75,7 +75,7 @@ fn refusal_answer(headers: &HeaderMap) -> Answer {
     }
 }
 
-/// The wait that the server asks for, if any.
+/// The wait that the server demands; `None` if its headers name none.
 fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     named_wait(headers).or_else(|| parse_rate_limit(headers).more_in)
 }
@@ -90,7 +90,7 @@ fn header_texts<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = 
     values.filter_map(|value| value.to_str().ok())
 }
 
-/// A limit, as given by headers.
+/// A limit on requests, as headers describe it: whether it is used up, and the time until more requests are allowed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct RateLimit {
     /// Whether no request is left.
@@ -111,7 +111,7 @@ impl RateLimit {
 fn parse_rate_limit(headers: &HeaderMap) -> RateLimit {
     let mut limit = RateLimit::default();
     let left = LEFT.iter().flat_map(|name| header_texts(headers, name));
-    // One header may have several numbers, each for another time window.
+    // A header may have several numbers, each of them for another time window.
     let mut left: Vec<&str> = left.flat_map(|left| left.split(',')).collect();
     left.sort_by_key(|left| !is_zero(left));
     let now = server_time(headers);
@@ -124,7 +124,7 @@ fn parse_rate_limit(headers: &HeaderMap) -> RateLimit {
     limit
 }
 
-/// Reads `limit=10, remaining=0, reset=5`, or `"hour";r=0;t=5, "day";r=3;t=9000`.
+/// Reads a header with several parts: `limit=10, remaining=0, reset=5`, or `"hour";r=0;t=5, "day";r=3;t=9000`.
 fn parse_combined_header(text: &str, limit: &mut RateLimit) {
     let (mut left, mut more) = (None, None);
     for policy in text.split(',') {
@@ -151,7 +151,8 @@ fn is_zero(number: &str) -> bool {
     number.trim().parse::<f64>().is_ok_and(|left| left <= 0.0)
 }
 
-/// A duration from now or a point in time. The size of the number decides which of the two it is.
+/// Reads a duration from now or a point in time; the size of the number decides which of the two it is. Returns the
+/// time until then.
 fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
     let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
     let since_epoch = match number {
@@ -164,7 +165,7 @@ fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
     parse_retry_after(&format!("{}", seconds.ceil()))
 }
 
-/// The time by the server's clock, which the other times in its headers refer to.
+/// The time by the server's clock. The other times in the server's headers refer to it.
 fn server_time(headers: &HeaderMap) -> SystemTime {
     let date = headers.get(DATE).and_then(|date| date.to_str().ok());
     let date = date.and_then(|date| httpdate::parse_http_date(date).ok());
@@ -177,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// Headers from lines of the form `name: value`.
+    /// Makes headers from lines of the form `name: value`.
     fn headers(lines: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for line in lines {
@@ -211,7 +212,7 @@ mod tests {
             (403, &["retry-after: soon"], Answer::Served),
             (403, &["x-ratelimit-remaining: 1"], Answer::Served),
             (403, &["x-ratelimit-remaining: 0"], too_many(None)),
-            // GitHub answers like this.
+            // GitHub sends such an answer.
             (
                 403,
                 &[
@@ -264,7 +265,7 @@ mod tests {
                 &["x-ratelimit-remaining: 4", "x-ratelimit-reset: 900"],
                 too_many(None),
             ),
-            // The wait is already over.
+            // The demanded wait is already over.
             (
                 429,
                 &[NOW, "x-ratelimit-reset: 1795770000"],

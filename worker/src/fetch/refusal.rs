@@ -1,5 +1,5 @@
-//! The body of a refusal: an error page. Only its beginning is read, and only to find out whether the site blocks the
-//! crawler ([`crate::blocks`]).
+//! Reads the body of a refusal, which is an error page. Only its beginning is read, and only to find out whether the
+//! site blocks the crawler ([`crate::blocks`]).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::incoming::IncomingBody;
 use crate::blocks::BEGINNING_BYTES;
 use crate::charset::{self, Kind};
 
-/// The longest wait for the beginning.
+/// How long the beginning of a refusal's body may take to arrive.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Whether a response has a status that sites use to refuse robots, and a body that may show whether it is a refusal.
@@ -22,8 +22,8 @@ pub fn is_readable(fetched: &Fetched) -> bool {
         && fetched.content_type.as_deref().is_some_and(is_html)
 }
 
-/// The beginning of the body; empty if it does not arrive soon enough. Reads one byte more than is judged, to notice
-/// that a body is longer.
+/// The beginning of the body; empty if it does not arrive soon enough. One byte more than will be judged is read, to
+/// notice a longer body.
 pub async fn read_beginning(incoming: &mut IncomingBody, deadline: Instant) -> Vec<u8> {
     let limit = deadline.min(Instant::now() + LONGEST_WAIT);
     let mut body = Vec::new();

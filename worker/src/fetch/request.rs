@@ -16,15 +16,15 @@ const ACCEPTED_WITH_FILES: &str = "text/html,application/xhtml+xml,application/x
 #[derive(Debug, Clone, Copy)]
 pub struct PageRequest<'a> {
     pub url: &'a Url,
-    /// The crawl's user agent, if it adds a text of its own.
+    /// The user agent of the crawl, if the crawl adds a text of its own to it.
     pub user_agent: Option<&'a str>,
     /// Additional headers, with their names in lower case.
     pub headers: &'a [(String, String)],
-    /// The page may be a sitemap.
+    /// Whether the page may be a sitemap.
     pub sitemaps: bool,
-    /// robots.txt lists the page as a sitemap.
+    /// Whether robots.txt lists the page as a sitemap.
     pub is_named_sitemap: bool,
-    /// The site's delay: the next request to the site starts no sooner.
+    /// The delay of the site: the time until its next request may start.
     pub next_after: Duration,
 }
 
@@ -64,7 +64,7 @@ impl<'a> RequestSpec<'a> {
         }
     }
 
-    /// Also accepts these files as the answer to the request for a page.
+    /// Accepts these files, too, as the answer to a request for a page.
     pub(super) fn or_file(mut self, files: Files) -> RequestSpec<'a> {
         self.rule = BodyRule::Page(files);
         if files != Files::default() {

@@ -1,9 +1,10 @@
-//! The use of a body, which decides how it is read.
+//! What a body is needed for, which decides how it is read.
 
-/// The use of a body, which decides how it is read.
+/// What a body is needed for, which decides how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyRule {
-    /// A page: only text is read, and the accepted files. A body over the limit ends the request as too large.
+    /// The body of a page: only text is read, and the accepted files. If the body exceeds its limit, the request ends
+    /// as too large.
     Page(Files),
     /// robots.txt: any type, and only its beginning counts (RFC 9309 2.5).
     Beginning { bytes: usize },
@@ -16,7 +17,7 @@ pub(super) enum BodyRule {
 pub struct Files {
     pub documents: bool,
     pub sitemaps: bool,
-    /// robots.txt lists the requested URL as a sitemap.
+    /// Whether robots.txt lists the requested URL as a sitemap.
     pub is_named_sitemap: bool,
 }
 
@@ -26,7 +27,7 @@ impl BodyRule {
         matches!(self, BodyRule::Page(_))
     }
 
-    /// The accepted files.
+    /// The files that are accepted although they are not pages.
     pub(super) fn files(self) -> Files {
         match self {
             BodyRule::Page(files) => files,

@@ -1,11 +1,11 @@
 //! Sends a request, and repeats it once if the server did not get it.
 //!
 //! A server may close a kept-open connection at any time. A request sent at that moment is lost, through no fault of
-//! the site. It is repeated immediately, once, on a new connection (RFC 9112, 9.3.1). This does not count as a second
-//! turn at the site, because the server has not answered. Like browsers, this module repeats a request only if its
-//! connection delivered an answer before and was closed before the head of the new answer arrived. A new connection
-//! that breaks is a failure of the site. The same applies to HTTP/2, where requests that the server declares
-//! unprocessed are repeated as well (RFC 9113, 8.7).
+//! the site. It is repeated immediately, once, on a new connection (RFC 9112, 9.3.1). The site's delay does not apply
+//! again, because the server has not answered. Like browsers, this module repeats a request only if its connection
+//! delivered an answer before and was closed before the head of the new answer arrived. A new connection that breaks is
+//! a failure of the site. The same applies to HTTP/2, where requests that the server declares unprocessed are repeated
+//! as well (RFC 9113, 8.7).
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -29,15 +29,15 @@ use crate::now::now_ms;
 /// The head of an answer, and its request if exchanges are archived.
 type Answered = (Response, Option<SentRequest>);
 
-/// Why there is no answer.
+/// The failure of a request that got no answer.
 struct NoAnswer {
     fetched: Box<Fetched>,
-    /// The server has not processed the request, as far as can be known.
+    /// Whether the server has not processed the request, as far as can be known.
     is_unprocessed: bool,
 }
 
 impl Fetcher {
-    /// Sends the request, if necessary twice, and waits for the head of the answer.
+    /// Sends the request, a second time if the first one was lost, and waits for the head of the answer.
     pub(super) async fn send_with_retry(
         &self,
         spec: &RequestSpec<'_>,
@@ -77,7 +77,7 @@ impl Fetcher {
         let request = request.map_err(|error| self.note_failure(error))?;
         let archives = self.archived_agent.is_some();
         let sent = archives.then(|| SentRequest::new(&request, now_ms()));
-        // The client has a time limit for the connect alone. This limit is for connect and answer together.
+        // The client itself limits only the time to connect. This limit is for connecting and answering together.
         let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
         let Ok(response) = timeout(limit, client.execute(request)).await else {
             let late = Fetched::unanswered(Outcome::Timeout, "no answer in time");
@@ -86,7 +86,8 @@ impl Fetcher {
         let response = response.map_err(|error| self.note_failure(error))?;
         let ends = response.extensions().get::<HttpInfo>().map(ends_of);
         let is_reused = ends.is_some_and(|ends| self.used.borrow_mut().note_answer(ends));
-        // A server may send 408 unasked before it closes an idle connection (RFC 9110, 15.5.9).
+        // A server may send the status 408, without any request, before it closes an idle connection (RFC 9110,
+        // 15.5.9).
         if is_reused
             && response.status() == StatusCode::REQUEST_TIMEOUT
             && closes_connection(&response)
@@ -130,13 +131,13 @@ impl Fetcher {
         }
         request = request.header(ACCEPT_ENCODING, ACCEPTED_CODINGS);
         if !connection_stays {
-            // HTTP/2 has no such header, and its connections need little memory.
+            // HTTP/2 has no `Connection` header, and its connections need little memory.
             request = request.header(CONNECTION, "close");
         }
         let agent = spec.user_agent.or(self.archived_agent.as_deref());
         match agent.and_then(|agent| HeaderValue::from_str(agent).ok()) {
             Some(agent) => request.header(USER_AGENT, agent),
-            // The client adds its own user agent.
+            // The client then sends its own user agent.
             None => request,
         }
     }
@@ -149,7 +150,7 @@ impl Fetcher {
     ) -> Box<Exchange> {
         let mut exchange = Exchange::from_response(spec.url, sent, response);
         if self.config.proxy.is_some() {
-            // The connection's address is the proxy's.
+            // The address of the connection is that of the proxy, not of the host.
             exchange.peer = None;
         }
         Box::new(exchange)
@@ -175,7 +176,7 @@ fn closes_connection(response: &Response) -> bool {
     values.any(|value| value.trim().eq_ignore_ascii_case("close"))
 }
 
-/// The connection that a request failed on.
+/// The two ends of the connection on which a request failed.
 fn connection_of(error: &reqwest::Error) -> Option<Ends> {
     let mut extensions = http::Extensions::new();
     causes(error)
@@ -190,7 +191,7 @@ fn is_refused(error: &(dyn Error + 'static)) -> bool {
         .filter_map(|cause| cause.downcast_ref::<h2::Error>())
         .any(|error| {
             let refuses = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
-            // A GOAWAY without an error fails only requests after the last processed one.
+            // A GOAWAY frame without an error fails only requests that the server has not processed.
             let leaves = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
             error.is_remote() && (refuses || leaves)
         })
@@ -221,7 +222,7 @@ fn is_connection_closed(error: &(dyn Error + 'static)) -> bool {
     })
 }
 
-/// An error and its causes, the innermost last.
+/// Iterates over an error and its causes; the innermost cause is the last.
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
@@ -243,14 +244,14 @@ mod tests {
         [&[0, 0, length, kind, 0, 0, 0, 0, stream][..], payload].concat()
     }
 
-    /// How a request ends if the server answers with these frames and then closes the connection.
+    /// The error that a request ends with if the server answers with these frames and then closes the connection.
     async fn error_after_frames(frames: Vec<u8>) -> h2::Error {
         let (ours, mut server) = duplex(1 << 16);
         let answering = async move {
-            // The preface and the frames of the request.
+            // Receives the bytes that the client sends: the preface of HTTP/2, and the frames of the request.
             let mut sent = vec![0; 1 << 12];
             let mut read = 0;
-            // The smallest request is complete with its frame of kind 1, the head.
+            // The smallest request is complete with its frame of kind 1, which holds the headers.
             while !sent[..read]
                 .windows(5)
                 .any(|bytes| bytes == [1, 5, 0, 0, 0])

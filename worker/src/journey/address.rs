@@ -1,4 +1,4 @@
-//! The address that a task's requests are counted for. The dispatcher bounds the requests to each address, but only
+//! Finds the IP address that a task's requests count for. The dispatcher bounds the requests to each address, but only
 //! workers resolve names.
 
 use std::cell::RefCell;
@@ -16,8 +16,8 @@ use crate::resolve::{FRESH_FOR, HeldName};
 
 const MOST_NAMES_KEPT: usize = 4_096;
 
-/// Resolves the task's host. Returns the address that its requests must be counted for, if the dispatcher counted the
-/// task for another one. Must be called before the task's first request, while no fetch permit is held.
+/// Resolves the task's host. If the dispatcher counted the task for another address, returns the one that its requests
+/// must count for. Must be called before the task's first request, while no fetch permit is held.
 pub(super) async fn look_up_changed_address(
     turns: &Turns,
     names_given_back: &RefCell<ReturnedTaskNames>,
@@ -41,8 +41,8 @@ pub(super) async fn look_up_changed_address(
     address
 }
 
-/// Host names of tasks that were given back, to be counted for another address. The lookup's answer is held for a
-/// while, so that a task that returns soon needs no new lookup.
+/// The looked-up host names of tasks that were given back because they must count for another address. The addresses
+/// are held for a while, so that a task that returns soon needs no new lookup.
 #[derive(Debug, Default)]
 pub struct ReturnedTaskNames(HashMap<String, (HeldName, Instant)>);
 
@@ -64,8 +64,8 @@ impl ReturnedTaskNames {
     }
 }
 
-/// The address to count a task for; `None` if its host still has the address that the task was counted for. It is the
-/// smallest address of the host, so that hosts with the same addresses are counted together.
+/// The address that a task must count for; `None` if its host still has the address that the task counts for. The
+/// result is the smallest address of the host, so that hosts with the same addresses are counted together.
 pub fn address_to_count(bounds: AddressBounds, addresses: &[IpAddr]) -> Option<IpAddr> {
     let (counted, of_private) = match bounds {
         AddressBounds::None => return None,

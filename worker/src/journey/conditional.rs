@@ -12,7 +12,7 @@ use crate::extract::FetchedPage;
 use crate::now::now_ms;
 use crate::task_result::TaskResult;
 
-/// The condition of a request for a page.
+/// The conditions of a request for a page: its headers, and the stored page that they belong to.
 #[derive(Default)]
 pub(super) struct Condition {
     pub(super) headers: Vec<(String, String)>,
@@ -20,7 +20,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// The condition for the request of a task's page; without headers if the request is unconditional.
+    /// Loads the conditions for the request of a task's page. There are no headers if the request is unconditional.
     pub(super) async fn load(journey: &Journey, task: &Task, crawl: &CrawlSettings) -> Condition {
         let mappings = journey.mappings.borrow().clone();
         let Some(mappings) = mappings.filter(|_| conditions::are_wanted(crawl)) else {
@@ -76,7 +76,7 @@ impl Condition {
         };
         match (stored, found) {
             (Some(Value::Object(stored)), _) => fill_from_stored(&mut page.result, stored, known),
-            // The page was dropped meanwhile, together with its validators, so the next request is unconditional.
+            // The page was removed from the store meanwhile, with its validators. So the next request is unconditional.
             (_, Ok(_)) => return given_back("it is no longer stored", page),
             (_, Err(error)) => return given_back(&error.to_string(), page),
         }

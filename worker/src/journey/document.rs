@@ -8,7 +8,7 @@ use crate::documents::{self, Attempt, Documents, NoDocument};
 use crate::extract::FetchedPage;
 use crate::permits::Permit;
 
-/// A task whose document the machine could not read is given back, except at this delivery and later ones.
+/// A task is given back if the machine could not read its document. From this delivery of the task on, it ends instead.
 const MAX_DELIVERIES: u32 = 3;
 
 fn attempt_of(task: &Task) -> Attempt {
@@ -18,7 +18,7 @@ fn attempt_of(task: &Task) -> Attempt {
     }
 }
 
-/// The reader of documents, if the page is one.
+/// Returns the reader of documents if the page is a document.
 pub(super) fn reader_for<'j>(journey: &'j Journey, page: &FetchedPage) -> Option<&'j Documents> {
     let documents = journey.documents.as_ref()?;
     let content_type = page.result.content_type.as_deref();
@@ -28,7 +28,7 @@ pub(super) fn reader_for<'j>(journey: &'j Journey, page: &FetchedPage) -> Option
     is_document.then_some(documents)
 }
 
-/// Reads a document, whose text then replaces its body.
+/// Reads a page that is a document. The document's text then replaces the body of the page.
 pub(super) async fn read(
     journey: &Journey,
     documents: &Documents,
@@ -77,7 +77,7 @@ pub(super) async fn read(
             page.result.error = Some(reason);
         }
         Err(NoDocument::NotKept(fault)) => {
-            // If the channel is full, an earlier fault is already waiting. This process is about to end.
+            // If the channel is full, another fault was reported before. In both cases the process is about to end.
             let _ = journey.broken.try_send(fault);
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! How a task ends: its page goes to the extraction, or its result goes directly to the saver.
+//! Ends tasks: a page goes to the extraction, or a result goes directly to the saver.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ impl Journey {
             page.result.snapshot = snapshot::snapshot_without_page(&page.result);
             return self.send_to_saver(page.result).await;
         }
-        // The channel closes only after the last runner is done.
+        // Sending cannot fail: the channel closes only after the last runner of a site is done.
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
     }
 
-    /// Has a page read by the extraction thread, which returns its result. The turn ends when the thread's queue has
-    /// taken the page. `None` if this process ends.
+    /// Lets the extraction thread read a page, and returns the result; `None` if this process ends. The turn at the
+    /// site ends as soon as the page is in the thread's queue.
     pub(super) async fn extract(
         &self,
         mut page: FetchedPage,
@@ -42,14 +42,14 @@ impl Journey {
     ) -> Option<TaskResult> {
         let (answer, read) = oneshot::channel();
         page.answer = Some(answer);
-        // The channel closes only after the last runner is done.
+        // Sending cannot fail: the channel closes only after the last runner of a site is done.
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
         drop(turn);
         read.await.ok()
     }
 
-    /// Ends a task whose page may not be fetched. The evidence is that of a failed request for robots.txt, if there was
-    /// one.
+    /// Ends a task whose page may not be fetched. If the reason is a failed request for robots.txt, that failure is the
+    /// evidence.
     pub(super) async fn end_refused(
         &self,
         site: &str,
@@ -68,7 +68,7 @@ impl Journey {
         self.send_to_saver(result).await;
     }
 
-    /// Ends the task that stands for the sitemaps of an origin.
+    /// Ends the task of a robots.txt: its result lists the sitemaps of the origin.
     pub(super) async fn end_with_sitemaps(
         &self,
         site: &str,

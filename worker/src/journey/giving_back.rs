@@ -1,4 +1,4 @@
-//! Tasks that are given back without an outcome.
+//! Gives tasks back to the dispatcher without an outcome.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,11 +8,12 @@ use webfill_wire::{ReturnCause, SiteClock, Task, TaskReturned};
 use super::state::Journey;
 use crate::now::Now;
 
-/// The task must be given back: it was recalled, the worker drains, or this machine could not read or render its page.
+/// A task that must be given back: it was recalled, the worker drains, or this machine could not read or render its
+/// page.
 pub(super) struct GivenBack(pub Box<Task>);
 
 impl Journey {
-    /// Gives back a task whose page was not requested. `delay` is the delay in force, if known.
+    /// Gives back a task whose page was not requested. `delay` is the delay between requests to the site, if known.
     pub(super) fn return_task(&self, site: &str, task: &Task, delay: Option<Duration>) {
         let sites = self.sites.borrow();
         let clock = delay.map(|delay| sites.clock(site, delay, Now::read()));
@@ -20,7 +21,8 @@ impl Journey {
         self.return_as(ReturnCause::Unstarted, task, clock);
     }
 
-    /// Gives back a task before any request for it, so that the dispatcher counts it for this address.
+    /// Gives back a task before any request, because its requests must count for this address. The dispatcher then
+    /// hands it out again under the limits of the address.
     pub(super) fn return_counted_elsewhere(&self, task: &Task, address: IpAddr) {
         let returned = task_returned(ReturnCause::Unstarted, task, None);
         (self.give_back)(vec![TaskReturned {
@@ -30,7 +32,7 @@ impl Journey {
     }
 
     /// Gives back a task after a request: the request was aborted, or this machine could not read or render the page.
-    /// The page is not to blame.
+    /// In all of these cases, the page is not the cause.
     pub(super) fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
         let clock = self.turns.note_cut_short(site, delay);
         self.return_as(ReturnCause::CutShort, task, Some(clock));

@@ -1,5 +1,6 @@
-//! The interruption of waits. A task may wait for its turn, a permit or a name server. When it is recalled, or the
-//! worker drains, it is *called back*: the wait ends, and the task is given back without a request.
+//! Interrupts waiting tasks. A task may wait until its site may be requested, for a permit, or for a name server. When
+//! it is recalled, or the worker drains, it is *called back*: the wait ends, and the task is given back without a
+//! request.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -10,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::permits::Permit;
 
-/// Interrupts the waits of all runners.
+/// Interrupts the waits of all runners (the loops that process the tasks of one site each).
 #[derive(Debug, Default)]
 pub struct Interrupt {
     draining: Cell<bool>,
@@ -18,7 +19,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Calls back every task whose page was not requested yet, from now on.
+    /// From now on, calls back every task whose page was not requested yet.
     pub fn drain(&self) {
         self.draining.set(true);
     }

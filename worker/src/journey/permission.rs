@@ -1,5 +1,5 @@
-//! Whether a page may be fetched: looks up the site's clock, refuses unsafe addresses, and checks robots.txt as far as
-//! this worker knows it.
+//! Finds out whether a page may be fetched: loads the site's clock (the time of its next request), refuses unsafe
+//! addresses, and checks robots.txt.
 
 use webfill_urls::Url;
 use webfill_wire::{Outcome, Task};

@@ -1,4 +1,4 @@
-//! How a page is fetched and read, as far as that is known before its request.
+//! Plans how a page is fetched and read, as far as that is known before its request.
 
 use webfill_store::page_id;
 use webfill_wire::{CrawlSettings, Feature, Lane, Task};
@@ -12,9 +12,9 @@ use crate::stored_pages::StoredPages;
 pub(super) struct FetchPlan<'b> {
     pub(super) rendering: Rendering,
     pub(super) browser: Option<&'b Browser>,
-    /// The page is rendered, whatever it contains.
+    /// Whether the page is rendered in any case, whatever it contains.
     pub(super) is_rendered: bool,
-    /// The page needs a tab of the browser besides its turn at the site.
+    /// Whether the page needs a tab of the browser in addition to the permission to request the site.
     pub(super) takes_tab: bool,
     pub(super) check: CheckKind,
 }
@@ -70,8 +70,8 @@ fn rendering_of<'b>(
 }
 
 impl CheckKind {
-    /// How this page is compared: not at all if the crawl does not compare pages or renders them, otherwise depending
-    /// on whether the store has versions of it.
+    /// Finds out how a page is compared with its earlier versions: not at all if the crawl does not compare pages or
+    /// renders them, otherwise depending on whether the store has versions of it.
     async fn load(stored_pages: &StoredPages, task: &Task, crawl: &CrawlSettings) -> CheckKind {
         if !crawl.needs_feature(Feature::Changes)
             || crawl.lane != Lane::Http

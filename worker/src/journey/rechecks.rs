@@ -1,4 +1,4 @@
-//! Whether second fetches of changed pages are worth their requests at a site.
+//! Decides whether a site's changed pages are fetched a second time to find parts that change at every fetch.
 
 use std::collections::HashMap;
 

@@ -5,9 +5,9 @@ use webfill_wire::Outcome;
 
 use crate::task_result::TaskResult;
 
-/// Notes the target of a redirect from `url`. A target that cannot be resolved is kept as it is, and the intake
-/// refuses it. A redirect to `url` itself leads nowhere and counts as an error of the page; most such servers want a
-/// cookie back.
+/// Notes the target of a redirect from `url` in the result. An invalid target is kept as it is; the dispatcher refuses
+/// it. A redirect to `url` itself leads nowhere and counts as an error of the page; most servers that do this expect a
+/// cookie to be returned.
 pub(super) fn take(result: &mut TaskResult, url: &Url, target: &str) {
     let own = canonical_url(url.as_str(), None);
     if own.is_ok() && canonical_url(target, Some(url)) == own {

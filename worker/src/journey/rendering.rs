@@ -1,8 +1,9 @@
 //! Rendering: some pages are opened in Chromium before their extraction. These are the pages of a crawl in the lane
-//! `browser`, pages for which a mapping or a setting requires it, and unread pages ([`scripted`](super::scripted)).
+//! `browser`, pages for which a mapping or a setting requires it, and pages that show nothing without their scripts
+//! ([`scripted`](super::scripted)).
 //!
-//! The subresources that its scripts request (scripts, data) are fetched here, one after another. Each is a request to
-//! the site like that for the page: robots.txt, the site's clock and the gate apply.
+//! The subresources that a page's scripts request (scripts, data) are fetched here, one after another. The same rules
+//! apply to them as to the page: robots.txt, the delay of the site, and the gate.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -29,15 +30,15 @@ use crate::permits::Denied;
 use crate::politeness::{self, Answered};
 use crate::sites::Turn;
 
-/// If a site asks for a longer pause than this beyond its delay (`Retry-After`), the subresource is
+/// If a site demands a pause (`Retry-After`) that exceeds its usual delay by more than this, the subresource is
 /// refused, and the page is rendered without it.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
-/// If the browser dies at this delivery of a task or a later one, its page ends as `crashed`.
+/// If the browser dies at this or a later delivery of a task, the task ends as `crashed`; before, it is retried.
 const MAX_DELIVERIES: u32 = 8;
 
-/// Waits until the site's clock allows a request and the page's name is looked up, then for a tab, which bounds the
-/// bodies that wait to be rendered. `None` if the task is recalled or the worker drains.
+/// Waits until the site may be requested and the name of its host is looked up, then for a tab of the browser. So the
+/// number of tabs bounds the bodies that wait to be rendered. `None` if the task is recalled or the worker drains.
 pub(super) async fn take_tab<'b>(
     turns: &Turns,
     browser: &'b Browser,
@@ -62,8 +63,8 @@ impl Reading<'_> {
         let content_type = page.result.content_type.as_deref();
         let text = charset::decode(&page.body, content_type, Kind::Html).into_owned();
         page.body = Vec::new();
-        // The number of tabs already bounds the texts of pages being rendered. Pages that kept their permits while
-        // their subresources wait for permits could deadlock.
+        // The number of tabs already bounds the texts of pages being rendered. If pages kept their memory permits while
+        // their subresources wait for permits, they could wait for each other forever.
         drop(page.memory.take());
         let subresource_bytes = Cell::new(0);
         let rendered = {
@@ -112,8 +113,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether the page turned out to be a block in the browser. If so, the site's clock, which had counted it as
-    /// served, moves once more.
+    /// Recognises a page that turned out to be a block in the browser. The site's delay was counted as for a served
+    /// page, so it is now counted again as for a block.
     fn late_block(&self, rendered: &Result<Rendered, RenderError>) -> Option<Sign> {
         let Reading {
             journey,
@@ -174,7 +175,7 @@ impl Reading<'_> {
                 Err(GivenBack(page.result.task.into()))
             }
             RenderError::NoBrowser(why) => {
-                // The first fault ends the process; further ones need no report.
+                // If the channel is full, another fault was reported before, and the process is already ending.
                 let _ = self.journey.broken.try_send(Fault::error(why));
                 Err(GivenBack(page.result.task.into()))
             }
@@ -261,7 +262,7 @@ fn cache_subresource(
     Subresource::Answer(answer)
 }
 
-/// Whether a page is rendered: only HTML with the outcome `ok` is.
+/// Whether a page can be rendered: only HTML pages with the outcome `ok` are.
 pub(super) fn is_rendered_in_browser(page: &FetchedPage) -> bool {
     page.result.outcome == Outcome::Ok
         && charset::content_kind(page.result.content_type.as_deref(), &page.body) == Kind::Html

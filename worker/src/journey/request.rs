@@ -1,5 +1,5 @@
-//! The request for a page, and the steps after its answer: blocks are recognised, the site's clock moves, and the
-//! result takes over the fetched data.
+//! Requests a page, and processes the answer: recognises blocks, sets the time of the site's next request, and puts the
+//! fetched data into the result.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::task_result::TaskResult;
 const MOST_SUSPICIONS: usize = 3;
 
 impl Journey {
-    /// Requests a page in the turn taken for it.
+    /// Requests a page, now that it is the site's turn.
     pub(super) async fn request_page(
         &self,
         visit: &Visit<'_>,
@@ -49,7 +49,8 @@ impl Journey {
         self.gate.page(visit.permit, asked, &mut turn.memory).await
     }
 
-    /// Builds the page from its answer, ends its turn at the site, and waits until the exchange is archived.
+    /// Builds the page from its answer, allows the next request to the site, and waits until request and answer are
+    /// archived.
     pub(super) async fn take_answer(
         &self,
         url: &Url,
@@ -113,7 +114,7 @@ impl Journey {
         }
     }
 
-    /// Recognises a block, before the site's clock moves.
+    /// Recognises a block. This must come before the time of the site's next request is set, because a block delays it.
     fn recognise_block(
         &self,
         fetched: &mut Fetched,
@@ -134,7 +135,7 @@ impl Journey {
         block_outcome::find_block_in_response(fetched, url, Some(before))
     }
 
-    /// Moves the site's clock.
+    /// Sets the time of the site's next request after an answer.
     pub(super) fn note_answer(&self, site: &str, request: Request, fetched: &Fetched) {
         // A request to an unsafe address is refused before it is sent.
         if fetched.outcome == Outcome::UnsafeAddress {
@@ -153,7 +154,7 @@ impl Journey {
             .note_page_answer(site, answered, pace);
     }
 
-    /// Waits until an exchange is archived. False if there was none.
+    /// Waits until a request and its answer are archived. Returns false if nothing is to be archived.
     pub(super) async fn archive(&self, exchange: Option<Box<Exchange>>) -> bool {
         let (Some(archive), Some(exchange)) = (&self.archive, exchange) else {
             return false;
@@ -162,7 +163,7 @@ impl Journey {
         true
     }
 
-    /// The user agent of a crawl that adds a text of its own.
+    /// The user agent of the crawl, if the crawl adds a text of its own to it.
     pub(super) fn user_agent_of(&self, crawl: &CrawlSettings) -> Option<String> {
         let wanted = crawl.useragent.as_deref()?;
         Some(self.politeness.user_agent_of(Some(wanted)))

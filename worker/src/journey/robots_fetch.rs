@@ -1,4 +1,5 @@
-//! The waits, queries and requests for fetching a robots.txt. The decisions are in [`permission`](crate::permission).
+//! Fetches a robots.txt: waits for the site, asks the shared cache, and sends the request. The decisions are made in
+//! [`permission`](crate::permission).
 
 use webfill_urls::Url;
 
@@ -11,8 +12,8 @@ use crate::permits::{Denied, Permit};
 use crate::robots::{self, RobotsResponse, Rules};
 use crate::sites::Turn;
 
-/// Takes the steps of a permission check. If the task is recalled or the worker drains meanwhile, the task is to be
-/// given back. Also returns the rules that decided.
+/// Takes the steps of a permission check, and also returns the rules of robots.txt that decided. If the task is
+/// recalled or the worker drains meanwhile, the task must be given back.
 pub(super) async fn run_check(
     journey: &Journey,
     check: PermissionCheck,
@@ -51,12 +52,12 @@ struct RunningCheck<'j> {
     site: &'j str,
     permit: &'j Permit,
     turn: Option<TakenTurn<'j>>,
-    /// The site of the turn.
+    /// The site that the held turn belongs to; it differs from `site` after a redirect to another site.
     of: String,
     has_asked: bool,
-    /// The sites besides the task's own that redirects led to.
+    /// Other sites than the task's own that redirects of robots.txt led to.
     visited: Vec<String>,
-    /// The rules that decided.
+    /// The rules of robots.txt that decided.
     rules: Option<Rules>,
 }
 
@@ -68,7 +69,7 @@ impl RunningCheck<'_> {
             match check.next_step() {
                 Step::LookUp(origin) => {
                     let found = journey.cache.robots(&origin, now_ms()).await;
-                    // If the cache is unreachable, which it logs itself, the file is fetched from the web.
+                    // An unreachable cache logs that itself. The file is then fetched from the web.
                     let entry = found.ok().flatten();
                     check.note_cache_entry(entry.as_ref(), journey.knowledge(), Now::read());
                 }
@@ -89,11 +90,12 @@ impl RunningCheck<'_> {
                     self.rules = check.take_rules();
                     let fetched = check.take_fetched();
                     if !fetched.is_empty() {
-                        // If the cache is unreachable, only this worker has the files.
+                        // If the cache is unreachable, the fetched files are known to this worker only.
                         let _ = journey.cache.put_robots(fetched, now_ms()).await;
                     }
                     if matches!(permission.turn(), Some(Turn::Page(_))) {
-                        // The request for the page waits for another turn.
+                        // End this turn, because the request for the page is a request of its own and needs another
+                        // turn.
                         self.end_turn().await;
                     }
                     return Some(permission);
@@ -114,13 +116,13 @@ impl RunningCheck<'_> {
             journey.counts.note_robots_fetched();
             journey.archive(fetched.exchange.take()).await;
         }
-        // The body is dropped after its rules are read, so its memory is returned now.
+        // The body was dropped after its rules were read, so most of its memory is returned.
         memory.set(LEAST_SHARE);
         answer.map(RobotsResponse::from)
     }
 
-    /// Ends the turn that is held, if there is one. Its reservation ends first, because the next waiter in this
-    /// process must not take it over.
+    /// Ends the turn that is held, if there is one. The reservation of the site ends first, because the next waiting
+    /// task of this process must not inherit it.
     async fn end_turn(&mut self) {
         let Some(turn) = self.turn.take() else {
             return;
@@ -132,8 +134,8 @@ impl RunningCheck<'_> {
         drop(turn);
     }
 
-    /// Takes the turn of a request for robots.txt. The previous turn ends first, because each request has a turn of
-    /// its own.
+    /// Waits for permission to request a robots.txt. The previous turn at a site ends first, because each request needs
+    /// a turn of its own.
     async fn take_turn(&mut self, of: String, url: &Url) -> Result<(), NoTurn> {
         self.end_turn().await;
         let Journey { turns, sites, .. } = self.journey;

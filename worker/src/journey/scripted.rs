@@ -1,9 +1,8 @@
-//! Unread pages ([`crate::scripts`]): a page of the lane `http` that shows nothing without its scripts is rendered
-//! after it was read, if pages of its kind are to be tried.
+//! Renders unread pages ([`crate::scripts`]): pages of the lane `http` that show nothing without their scripts. A page
+//! is rendered after it was read, if pages of its kind are to be tried.
 //!
-//! It stays the same task, and the page is not requested again: the browser gets the fetched body. Meanwhile the result
-//! of the first reading waits; one of the two results is stored. If the task must be given back meanwhile, it starts
-//! over.
+//! The page is not requested again: the browser gets the fetched body. Meanwhile the result of the first reading waits,
+//! and the better of the two results is stored. If the task is given back meanwhile, it starts over.
 
 use webfill_wire::{Finding, Outcome};
 
@@ -25,8 +24,8 @@ pub(super) fn is_candidate(page: &FetchedPage, rendering: Rendering) -> bool {
         && scripts::has_scripts(&page.body)
 }
 
-/// Notes that a page which is always to be rendered found no browser. The page is kept as the server sent it, and the
-/// lack of a browser is reported.
+/// Notes that a page should be rendered in any case, but there is no browser. The page is kept as the server sent it,
+/// and the lack of a browser is reported.
 pub(super) fn note_no_browser(page: &mut FetchedPage) {
     if is_rendered_in_browser(page) {
         let kind = PageKind {
@@ -39,7 +38,8 @@ pub(super) fn note_no_browser(page: &mut FetchedPage) {
 }
 
 impl Reading<'_> {
-    /// Reads a candidate, and renders it if it is unread and pages of its kind are to be tried.
+    /// Reads a page that may need its scripts. Renders it if it shows nothing without them and pages of its kind are to
+    /// be tried.
     pub(super) async fn read_and_render(&self, page: FetchedPage, held: HeldPermits<'_>) {
         let Some(mut first) = self.journey.extract(page, held.turn).await else {
             return;
@@ -50,7 +50,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Renders a page that was read and is unread, if pages of its kind are to be tried.
+    /// Renders a page that showed nothing without its scripts, if pages of its kind are to be tried.
     pub(super) async fn render_unread(
         &self,
         mut first: TaskResult,
@@ -65,7 +65,7 @@ impl Reading<'_> {
             .borrow()
             .may_try(&site, kind, is_shell)
         {
-            // A worker without a browser may have passed the page on. Report that pages of this kind are not tried.
+            // The page may come from a worker without a browser. Report that pages of this kind are not tried.
             if journey.browser.is_some()
                 && !journey
                     .scripted_pages
@@ -110,9 +110,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Waits for a tab. Meanwhile the body has a permit of the memory for held results, because pages that have tabs
-    /// may be waiting for the memory for bodies. `None` if there is no room, the task is recalled, or the worker
-    /// drains.
+    /// Waits for a tab. Meanwhile the body counts against the memory for held results, because pages with tabs may be
+    /// waiting for the memory for bodies. `None` if that memory is full, the task is recalled, or the worker drains.
     async fn wait_for_tab_with_body<'b>(
         &self,
         unread: &mut UnreadPage,
@@ -128,8 +127,8 @@ impl Reading<'_> {
             .await
     }
 
-    /// Reports one of two results of a page. It is the browser's if that has more, or if only scripts fill pages of
-    /// this kind, so that failures of the browser are not hidden.
+    /// Reports the better of two results of a page. The browser's result counts if it has more, or if only scripts fill
+    /// pages of this kind; then its failure must not be hidden.
     async fn report_better(&self, mut first: TaskResult, second: TaskResult, unread: &UnreadPage) {
         let journey = self.journey;
         let UnreadPage {
@@ -153,7 +152,7 @@ impl Reading<'_> {
         let is_failure = !matches!(second.outcome, Outcome::Ok | Outcome::Redirected);
         let is_second =
             gain.is_some() || second.outcome == Outcome::Blocked || (is_failure && fills);
-        // The scripts' requests have moved the site's clock.
+        // The requests of the page's scripts have moved the time of the site's next request.
         let turn = Turn::Page(self.request.delay);
         let next_start = journey.sites.borrow().next_start(&site, turn);
         if !is_second {

@@ -2,9 +2,9 @@
 //! its stored versions. Differences between the two fetches (ads, counters) are ignored from then on. If the page shows
 //! a clock, the second fetch waits until it has moved.
 //!
-//! It is a further request of the same task: after the site's delay, under the same permission, turn and gate.
-//! Meanwhile the result of the first fetch waits without its body, within a budget. Whatever happens to the second
-//! fetch, the result of the first one counts. If the process dies in between, the task starts over.
+//! The second fetch belongs to the same task. It keeps the site's delay, and needs the same permissions as the first.
+//! Meanwhile the result of the first fetch waits without its body, within a limit of memory. Whatever happens to the
+//! second fetch, the result of the first one counts. If the process dies in between, the task starts over.
 
 use std::time::{Duration, Instant};
 
@@ -22,11 +22,11 @@ use crate::sites::Turn;
 use crate::snapshot::{self, KnownVersions, Recheck};
 use crate::task_result::TaskResult;
 
-/// If the site asks for a longer pause than this beyond its delay (`Retry-After`), the first fetch must suffice.
+/// If a site demands a pause (`Retry-After`) that exceeds its usual delay by more than this, there is no second fetch.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
 impl Reading<'_> {
-    /// Passes on a page that is compared, after a second fetch if needed.
+    /// Passes on a page whose text is compared with earlier versions, after a second fetch if one is needed.
     pub(super) async fn check_twice(&self, page: FetchedPage, held: HeldPermits<'_>) {
         let journey = self.journey;
         if !has_text(&page) {
@@ -68,7 +68,7 @@ impl Reading<'_> {
         if is_later && !journey.rechecks.borrow_mut().allow_recheck(site) {
             return;
         }
-        // Waits until a clock shown on the page has moved.
+        // Wait until a clock that the page shows has moved.
         let clock = tokio::time::sleep(recheck.wait);
         let waited = journey
             .interrupt
@@ -136,7 +136,7 @@ impl Reading<'_> {
         let request = Request::begin(url, delay);
         let asking = journey.request_page(visit, request, (task, &first.crawl), &[], &mut turn);
         let asked = asking.await;
-        // The page was requested, whatever the outcome of this request.
+        // The page counts as requested, whatever the outcome of this second request.
         permit.note_request(true);
         let fetched = match asked {
             Ok(fetched) => fetched,
@@ -156,8 +156,8 @@ impl Reading<'_> {
     }
 }
 
-/// Notes where the second fetch differs from the first, and returns whether it does. Runs on a thread of its own,
-/// because it compares thousands of texts.
+/// Notes where the texts of the two fetches differ, and returns whether they do. Runs on a thread of its own, because
+/// it compares thousands of texts.
 async fn note_second(first: &mut TaskResult, second: TaskResult) -> bool {
     if second.mapping.is_some() {
         return false;

@@ -1,8 +1,8 @@
-//! The journeys of sitemaps, in crawls that read them.
+//! Finds the sitemaps of an origin, in crawls that read sitemaps.
 //!
 //! The dispatcher queues the robots.txt of each seed's origin as a task. Its permission check has already read that
-//! robots.txt and thus the sitemaps it lists, so nothing more is requested for it. The sitemaps become ordinary
-//! tasks; they are recognised by their content.
+//! robots.txt and thus the sitemaps it lists, so nothing more is requested for it. The sitemaps become ordinary tasks;
+//! they are recognised by their content.
 
 use std::sync::Arc;
 
@@ -19,12 +19,13 @@ use crate::task_result::TaskResult;
 /// Where a sitemap is expected if robots.txt lists none.
 const USUAL_PLACE: &str = "/sitemap.xml";
 
-/// Whether a task stands for the sitemaps of its origin. A robots.txt that a page links to is an ordinary page.
+/// Whether a task is the robots.txt of a seed's origin, which stands for the origin's sitemaps. A robots.txt that a
+/// page links to is an ordinary page.
 pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &CrawlSettings, url: &Url) -> bool {
     crawl.needs_feature(Feature::Sitemaps) && task.parent.is_none() && is_robots_txt(url)
 }
 
-/// The sitemaps of an origin, at this or at other hosts. There are no rules if robots.txt is ignored.
+/// The URLs of an origin's sitemaps, which may be at other hosts. `rules` is `None` if robots.txt is ignored.
 pub(super) fn sitemaps_of(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<String> {
     let named = rules.into_iter().flat_map(RobotsRules::sitemaps);
     let mut urls: Vec<String> = named
@@ -47,7 +48,7 @@ pub(super) fn is_sitemap(page: &FetchedPage) -> bool {
         )
 }
 
-/// The result of the task that stands for the sitemaps of an origin.
+/// Makes the result of a robots.txt task: the sitemaps of the origin.
 pub(super) fn result_with_sitemaps(
     task: Task,
     crawl: Arc<CrawlSettings>,

@@ -38,30 +38,30 @@ pub struct Journey {
     pub turns: Turns,
     pub interrupt: Rc<Interrupt>,
     pub gate: Gate,
-    /// The headers that the gate sends with requests for pages of a site.
+    /// The headers from the settings that the gate sends with requests for the pages of a site.
     pub headers: SiteHeaders,
-    /// The archive of exchanges as they were sent, if there is one.
+    /// The archive of requests and answers, if there is one.
     pub archive: Option<Archive>,
     pub resolver: Resolver,
     pub names_given_back: RefCell<ReturnedTaskNames>,
     pub cache: Arc<dyn Cache>,
     pub store: Arc<dyn Store>,
     pub stored_pages: StoredPages,
-    /// Held while reading a stored page that has no memory permit yet.
+    /// Locked while a stored page is read, because its size, and so the memory that it needs, is unknown before.
     pub reading_stored: tokio::sync::Mutex<()>,
-    /// The mappings in force, once they have arrived.
+    /// The mappings in use; `None` until they have arrived.
     pub mappings: RefCell<Option<Arc<MappingSet>>>,
     pub sites: Rc<RefCell<Sites>>,
     pub robots: RefCell<RobotsFiles>,
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
     /// Recognises sites that answer every URL with one page.
     pub repeated_pages: RefCell<RepeatedPages>,
-    /// Sites where recent second fetches of changed pages showed nothing.
+    /// Counts, for each site, the second fetches of changed pages that showed no further difference.
     pub rechecks: RefCell<Rechecks>,
     pub counts: Counts,
-    /// The longest body that is kept, in crawls that keep bodies.
+    /// The size limit, in bytes, of bodies that are kept, in crawls that keep bodies.
     pub kept_body_bytes: usize,
-    /// Reads documents, if they are read at all.
+    /// Reads documents such as PDFs; `None` if documents are not read.
     pub documents: Option<Documents>,
     pub browser: Option<Browser>,
     pub scripted_pages: RefCell<ScriptedPages>,
@@ -71,10 +71,10 @@ pub struct Journey {
     pub broken: mpsc::Sender<Fault>,
     /// Memory for results that wait for a second fetch of their page, and for bodies that wait for a tab.
     pub held: Memory,
-    /// Memory for results that wait to be saved.
+    /// Memory for results that wait until they are saved.
     pub results_memory: Memory,
     pub extraction: mpsc::Sender<Work>,
     pub results: mpsc::Sender<TaskResult>,
-    /// Gives tasks back unfinished.
+    /// Gives tasks back to the dispatcher without an outcome.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
 }

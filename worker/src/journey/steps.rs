@@ -1,4 +1,4 @@
-//! The steps of the journey in the log, for `webfill trace`.
+//! Logs the steps of a task, from which `webfill trace` shows the history of a URL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use webfill_service::journey::JOURNEY;
 use webfill_service::log::task_span;
 use webfill_wire::{CrawlKey, CrawlSettings, Task};
 
-/// The span for log lines about a task.
+/// The tracing span for all log lines about a task.
 pub(super) fn span_of(task: &Task, crawls: &HashMap<CrawlKey, Arc<CrawlSettings>>) -> Span {
     let crawl = crawls.get(&task.crawl);
     task_span(task.task, crawl.map_or("", |crawl| &crawl.crawl_id))
 }
 
-/// Logs a step. Its span has the task and the crawl.
+/// Logs a step of a task. Task and crawl are in the span of the log line.
 pub(super) fn log_step(task: &Task, event: &str, said: &'static str) {
     tracing::debug!(
         target: JOURNEY,

@@ -1,8 +1,12 @@
-//! A request gets its turn when this worker has no other request at the site, and the site's clock allows one. Its
-//! host's name must be resolved, and a fetch permit and memory for a body must be free. It gets no turn if its task is
-//! recalled before. If the site's clock is shared, the request is also reserved in the shared cache. A *visit* is a
-//! request to a site that this worker does not own. It is always reserved, and gets no turn while another worker owns
-//! the site, because the owner keeps the site's clock and would not know of the request.
+//! Gives out turns: a turn is the right to send one request to a site.
+//!
+//! A task gets a turn when this worker has no other request at the site, and the site's clock (the time of its next
+//! request) allows one. The name of the host must be resolved, and a fetch permit and memory for a body must be free. A
+//! task that is recalled before gets no turn. If the clocks of sites are shared, the request is also reserved in the
+//! shared cache.
+//!
+//! A *visit* is a request to a site that this worker does not own. It is always reserved. While another worker owns the
+//! site, there are no visits, because the owner keeps the site's clock and would not know of the request.
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -32,27 +36,27 @@ pub(super) struct TakenTurn<'a> {
     pub memory: MemoryPermit,
     _fetch: FetchPermit<'a>,
     _alone: OwnedSemaphorePermit,
-    /// The addresses that the request uses.
+    /// The host's addresses, held for the request that uses them.
     _name: Option<HeldName>,
 }
 
-/// A site belongs to its worker until this long after its clock has passed. A worker that has sent no request for
-/// half that time checks the cache again before the next one. The difference covers the time until the cache knows of
-/// a request, and differences between the clocks of machines.
+/// A worker owns a site until this time has passed since the site could be requested again. If the worker has sent no
+/// request for half of this time, it checks the cache before the next one. The difference covers the time until the
+/// cache knows of a request, and differences between the clocks of machines.
 const OWNED_FOR_MS: i64 = 2 * RECHECK_AFTER.as_millis() as i64;
 
-/// Why there is no turn.
+/// The reason why a task gets no turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoTurn {
     /// The task is recalled, or the worker drains.
     CalledBack,
-    /// The request is a visit, and the site belongs to another worker.
+    /// The request would be a visit, but another worker owns the site.
     Anothers,
 }
 
-/// Gives out the turns.
+/// Gives out turns: the right to send one request to a site.
 pub struct Turns {
-    /// The worker's name in the cache.
+    /// This worker's name in the shared cache.
     pub worker: String,
     pub politeness: Rc<PolitenessConfig>,
     pub sites: Rc<RefCell<Sites>>,
@@ -70,8 +74,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Waits, without holding a fetch permit, until the site's clock allows a request for this URL and its host's name
-    /// is resolved; then takes a permit. `None` if the task is recalled or the worker drains.
+    /// Waits until the site's clock allows a request for this URL and the name of its host is resolved, then takes a
+    /// fetch permit. `None` if the task is recalled or the worker drains.
     pub(super) async fn take(
         &self,
         turn: Turn,
@@ -136,8 +140,8 @@ impl Turns {
         }
     }
 
-    /// Looks up the site's clock in the cache, where another worker, or this one before a restart, may have left it.
-    /// Waits for a visit in progress, because its end moves the clock and cannot be predicted.
+    /// Looks up the time of the site's next request in the cache, where another worker, or this one before a restart,
+    /// may have left it. If another worker is just requesting the site, waits until that request has ended.
     pub(super) async fn look_up_clock(&self, site: &str, permit: &Permit) {
         // If the clock is shared, each request makes a reservation in the cache, so no lookup is needed.
         let is_shared = self.politeness.clock == ClockOwner::Shared;
@@ -146,7 +150,7 @@ impl Turns {
             return;
         }
         while !self.interrupt.is_called_back(permit) {
-            // The cache logs its own unavailability.
+            // The cache itself logs that it is unreachable.
             let Ok(entry) = self.cache.site(site, now_ms()).await else {
                 break;
             };
@@ -162,7 +166,8 @@ impl Turns {
         self.sites.borrow_mut().note_failed_lookup(site);
     }
 
-    /// Writes the changed site clocks to the shared cache. If that fails, they are written the next time.
+    /// Writes the changed clocks of sites (the times of their next requests) to the shared cache. If that fails, they
+    /// are written the next time.
     pub async fn write_clocks(&self) {
         let now = Now::read();
         let moved = self.sites.borrow_mut().take_moved_clocks(&self.worker, now);
@@ -174,8 +179,8 @@ impl Turns {
         }
     }
 
-    /// Whether another worker owns the site, according to the cache: it made the last request there, so recently that
-    /// it may be sending the next one. False if the cache is unreachable: then the site cannot be reserved anyway.
+    /// Whether another worker owns the site, according to the cache: its last request there was so recent that it may
+    /// be sending the next one. False if the cache is unreachable: then the site cannot be reserved anyway.
     async fn belongs_to_another_worker(&self, site: &str) -> bool {
         if self.sites.borrow().is_owned(site) {
             return false;
@@ -197,8 +202,8 @@ impl Turns {
         alone?.ok()
     }
 
-    /// Waits until the host's name is resolved, or until the task must be given back. If the name has no address, the
-    /// request will report it. A long wait is reported to the supervisor.
+    /// Waits until the host's name is resolved, or until the task must be given back. A name without an address is not
+    /// an error here; the request will report it. A long wait is reported to the supervisor.
     pub(super) async fn look_up_host(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
         let name = self.resolver.hold_lookup(url)?;
         {
@@ -218,7 +223,8 @@ impl Turns {
         Some(name)
     }
 
-    /// Reserves a turn in the shared cache. If the turn is not granted now, the error is the time to wait.
+    /// Reserves a turn (the next request to the site) in the shared cache. If the turn is not granted now, the error is
+    /// the time to wait.
     async fn reserve(&self, turn: Turn, site: &str) -> Result<(), Duration> {
         let delay = match turn {
             Turn::Page(delay) | Turn::PageAfterRobots(delay) => delay,
@@ -230,27 +236,28 @@ impl Turns {
         self.reservations.reserve(site, delay).await
     }
 
-    /// Notes that a request was sent. If the request was reserved, the site's delay counts from the end of the request.
+    /// Notes that the request of a turn was sent. If the turn was reserved, the site's delay counts from the end of the
+    /// request.
     pub(super) fn note_use(&self, site: &str) {
         self.reservations.note_use(site);
     }
 
-    /// Notes that a request was aborted, and returns the site's clock.
+    /// Notes that a request was aborted, and returns the site's clock, which the dispatcher gets.
     pub(super) fn note_cut_short(&self, site: &str, delay: Duration) -> SiteClock {
         self.note_use(site);
         let mut sites = self.sites.borrow_mut();
         sites.note_cut_short(site, delay, Now::read())
     }
 
-    /// Ends a turn. If the site's clock is shared, releases the reservation, so that another worker may take the next
-    /// turn.
+    /// Ends a turn. If the clocks of sites are shared, releases the reservation, so that another worker may take the
+    /// next turn.
     pub(super) async fn end(&self, site: &str) {
         if self.politeness.clock == ClockOwner::Shared {
             self.end_visit(site).await;
         }
     }
 
-    /// Ends the turn of a visit.
+    /// Ends the turn of a visit, that is, of a request to a site that this worker does not own.
     pub(super) async fn end_visit(&self, site: &str) {
         let next = self.sites.borrow().next_start(site, Turn::Robots);
         let now = Instant::now();
@@ -258,7 +265,7 @@ impl Turns {
         self.reservations.release(site, wait).await;
     }
 
-    /// Waits until the site's clock, as known to this worker, allows the next request, or until the task is called
+    /// Waits until the next request to the site may start, as far as this worker knows, or until the task is called
     /// back.
     pub(super) async fn wait_for_clock(&self, turn: Turn, site: &str, permit: &Permit) {
         loop {

@@ -1,4 +1,4 @@
-//! One visit of a page: the facts known before its request, the request, and the reading of its answer.
+//! Fetches one page: has the facts that are known before its request, the request, and the reading of its answer.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::now::Now;
 use crate::permits::Permit;
 use crate::politeness::PageKey;
 
-/// A visit of a page, after robots.txt has permitted it.
+/// A page about to be fetched, after robots.txt has permitted it.
 pub(super) struct Visit<'v> {
     pub(super) site: &'v str,
     pub(super) url: &'v Url,
@@ -21,7 +21,7 @@ pub(super) struct Visit<'v> {
     pub(super) plan: FetchPlan<'v>,
 }
 
-/// A request: when it started, and the delay it keeps.
+/// A request to a site: its page, when it started, and the delay between two requests to the site.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) started: Now,
@@ -39,8 +39,8 @@ impl Request {
     }
 }
 
-/// The reading of a page that was requested: as it came, in a browser or as a document, once or compared with a
-/// second fetch. Its result continues to the extraction or to the saver.
+/// Reads a page after its request: as it came, in a browser or as a document, if necessary with a second fetch. The
+/// result goes to the extraction or to the saver.
 pub(super) struct Reading<'v> {
     pub(super) journey: &'v Journey,
     pub(super) visit: &'v Visit<'v>,

@@ -133,7 +133,7 @@ fn look_up_step() -> Step {
     Step::LookUp(String::from("http://a.org"))
 }
 
-/// How the task ends, if its request for robots.txt failed.
+/// The outcome of the task, if its request for robots.txt failed.
 fn outcome_of(check: &PermissionCheck) -> Option<Outcome> {
     match check.next_step() {
         Step::Decided(Permission::Refused {

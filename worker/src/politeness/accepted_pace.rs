@@ -1,55 +1,55 @@
-//! The pace that a site accepts, learnt from its refusals (429, 503): additive increase, multiplicative
-//! decrease, as TCP finds the rate of a path.
+//! The pace that a site accepts, learnt from its refusals (429, 503). It is found by additive increase and
+//! multiplicative decrease, like the rate of a TCP connection.
 //!
-//! A refusal doubles the time between two requests. Each other answer raises the rate a little again, up to just
-//! below the last refused rate, which is known to be too much. The pace thus matches a limiter after a few refusals,
-//! and does not probe it again and again. The learnt pace only slows requests down: the delay in force always
-//! applies.
+//! A refusal doubles the time between two requests. Each other answer raises the rate a little again, up to just below
+//! the rate that was refused last. The pace thus matches a limiter after a few refusals, and does not probe it again
+//! and again. The learnt pace can only slow requests down: the configured delay always applies, too.
 //!
-//! A slower limiter refuses several requests in a row, each after a longer wait. Once it answers again, the number of
-//! requests it answered, and the time they took, give a rate known to be too much. A row of refusals of one page
-//! counts only if that page is answered in the end, because it may be closed for good.
+//! A slow rate limiter refuses several requests in a row, each after a longer wait. Once it accepts requests again, the
+//! number of requests that it answered before, and the time they took, give a rate that is too high. If all refusals in
+//! a row are of one page, they count only if that page is answered in the end. Otherwise that page alone may be refused
+//! forever.
 //!
-//! Some sites refuse now and then whatever the pace ([`Stretches`]). Their refusals teach nothing.
+//! Some sites refuse now and then whatever the pace ([`Stretches`]). Nothing is learnt from their refusals.
 
 use std::time::{Duration, Instant};
 
 use super::PageKey;
 use super::stretches::Stretches;
 
-/// If requests came faster than this, this spacing counts as the refused one: a burst says little about the rate that a
-/// site accepts.
+/// A refused spacing (time between two requests) counts as at least this long, because a short burst says little about
+/// the rate that a site accepts.
 const FASTEST_REFUSED: Duration = Duration::from_millis(50);
 
-/// The longest time between two requests that is learnt from single refusals if the server names no time. If a site
-/// refuses even then, the pace may not be the cause; a page may be refused always, for example.
+/// The longest time between two requests that is learnt from single refusals without a `Retry-After`. If a site refuses
+/// even then, the pace may not be the cause.
 const SLOWEST: Duration = Duration::from_secs(2);
 
-/// The longest learnt time if many requests are answered with 429: at least [`REFUSALS_IN_A_ROW`] in a row, or one
-/// after at most [`SOME_REFUSED`] answers.
+/// The longest time between two requests that is learnt if many requests are answered with 429: at least
+/// [`REFUSALS_IN_A_ROW`] in a row, or one after at most [`SOME_REFUSED`] answers.
 const SLOWEST_OF_MANY: Duration = Duration::from_secs(60);
 const REFUSALS_IN_A_ROW: u32 = 2;
 const MANY_REFUSED: u32 = 3;
 const SOME_REFUSED: u32 = 20;
 
-/// The longest learnt time if the server names a time (`Retry-After`), after which a request is welcome.
+/// The longest and the shortest time between two requests that is learnt from a `Retry-After` header.
 const SLOWEST_NAMED: Duration = Duration::from_secs(60);
 const FASTEST_NAMED: Duration = Duration::from_secs(1);
 
-/// Each answer raises the rate by the refused rate divided by this number.
+/// Each accepted request raises the rate by the last refused rate divided by this number.
 const STEPS: f64 = 200.0;
 
-/// How long the rate stays below four fifths of the refused rate.
+/// For this long after a refusal, the rate stays below four fifths of the refused rate.
 const REFUSAL_COUNTS_FOR: Duration = Duration::from_secs(3_600);
 
 /// The pace that a site accepts, learnt from its refusals.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AcceptedPace {
-    /// The time between two requests; zero if nothing was learnt.
+    /// The learnt time between two requests; zero if nothing was learnt.
     spacing: Duration,
-    /// The spacing that was refused last, and when.
+    /// The time between two requests at which the site last refused one, and the moment of that refusal.
     refused: Option<(Duration, Instant)>,
-    /// The first answer since the last refusals, and the number of answers since.
+    /// The time of the first answer since the last refusals, and the number of answers since then.
     answers: Option<(Instant, u32)>,
     too_many: Option<RefusalRun>,
     stretches: Stretches,
@@ -59,15 +59,15 @@ pub struct AcceptedPace {
 #[derive(Debug, Clone, Copy)]
 struct RefusalRun {
     length: u32,
-    /// The time of the row's last answer.
+    /// The time of the last refusal in this row.
     last: Instant,
-    /// The page of the row's first answer; `None` for robots.txt.
+    /// The page of the first refusal in this row; `None` for robots.txt.
     page: Option<PageKey>,
     is_of_one_page: bool,
 }
 
 impl AcceptedPace {
-    /// Starts with the pace learnt before, by another worker or in another run.
+    /// Starts with a spacing (time between two requests) that another worker or an earlier run has learnt.
     pub fn from_spacing(spacing: Duration) -> AcceptedPace {
         AcceptedPace {
             spacing: spacing.min(SLOWEST_NAMED),
@@ -75,12 +75,12 @@ impl AcceptedPace {
         }
     }
 
-    /// The learnt time between two requests. The delay in force applies as well.
+    /// The learnt time between two requests. The configured delay applies as well.
     pub fn spacing(&self) -> Duration {
         self.spacing
     }
 
-    /// Whether anything was learnt, even if it is only that the site refuses whatever the pace.
+    /// Whether anything was learnt, be it only that the site refuses requests at any pace.
     pub fn is_known(&self) -> bool {
         !self.spacing.is_zero() || self.stretches.have_other_cause()
     }
@@ -100,7 +100,7 @@ impl AcceptedPace {
             }
             (None, _) => (refused * 2).min(SLOWEST),
         };
-        // The learnt spacing may already be longer, because of an earlier time named by the server.
+        // The learnt spacing may already be longer, because of an earlier `Retry-After`.
         self.spacing = slower.max(self.spacing);
         self.refused = Some((refused, at));
     }
@@ -126,7 +126,7 @@ impl AcceptedPace {
         self.raise_pace(at);
     }
 
-    /// Learns from a row of refusals, now that the site answers again.
+    /// Learns from a row of refusals, now that the site answers requests again.
     fn learn_from_row(&mut self, served: Option<PageKey>) {
         let Some(row) = self.too_many.take() else {
             return;
@@ -142,7 +142,8 @@ impl AcceptedPace {
         let refused = refused.min(SLOWEST_OF_MANY * 4 / 5);
         if refused > self.spacing {
             self.spacing = refused * 5 / 4;
-            // `refused` is an upper bound: the spacing that was refused may have been shorter, so half of it is noted.
+            // The refused requests may have come faster than `refused` says, so half of it is noted as the refused
+            // spacing.
             self.refused = Some((refused / 2, row.last));
         }
     }
@@ -173,7 +174,8 @@ mod tests {
     use super::super::tests::TokenBucket;
     use super::*;
 
-    /// Sends this many requests to a limiter. Returns the numbers of the refused ones, and the rate of the second half.
+    /// Simulates this many requests to a rate limiter. Returns the numbers of the refused requests, and the rate of the
+    /// second half.
     fn simulate_refusals(
         per_second: f64,
         burst: f64,
@@ -238,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The limiter is slower than any wait that single refusals lead to.
+    /// The limiter is slower than the longest wait that is learnt from single refusals.
     #[test]
     fn a_slow_limiter_is_met_though_it_names_no_time() {
         for (per_second, burst, delay_ms) in [
@@ -265,7 +267,7 @@ mod tests {
                     pace.note_too_many(None, at);
                     pace.note_refusal(Duration::ZERO, None, at);
                 }
-                // Servers that answer 503 do not count the requests.
+                // Servers that are overloaded send 503 without counting requests.
                 5 | 10 | 15 => pace.note_refusal(Duration::ZERO, None, at),
                 _ => pace.note_served(None, at),
             }

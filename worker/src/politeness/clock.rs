@@ -1,25 +1,25 @@
-//! The clock of one site ([`Clock`]): when may the site's next request start?
+//! The clock of one site ([`Clock`]) says when the site's next request may start.
 //!
 //! The delay counts from the moment the server's answer began (or the attempt ended without one), never from the start
-//! of a request. Otherwise a slow connect would shorten the gap that the server sees. A site belongs to one worker, and
-//! only that worker's clock paces its requests. The dispatcher and the shared cache hold copies, so that another worker
-//! can continue after this process. Every moment is passed in; a clock never reads the time itself.
+//! of a request. Otherwise a slow connect would shorten the pause that the server sees. A site belongs to one worker,
+//! and only that worker's clock decides about its requests. The dispatcher and the shared cache hold copies, so that
+//! another worker can take over. Every moment is passed in; a clock never reads the time itself.
 
 use std::time::{Duration, Instant};
 
 use super::refused_pages::RefusedPages;
 use super::{AcceptedPace, Answer, Answered, Pace};
 
-/// The site's clock.
+/// The clock of a site, which says when the site's next request may start.
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
-    /// The time when the last answer began, or when the last attempt ended without one.
+    /// The time at which the last answer began, or at which the last attempt ended without one.
     last: Option<Instant>,
-    /// The same time for the last request for a page.
+    /// The same time as `last`, but only of requests for pages.
     last_page: Option<Instant>,
     /// No request may start before this moment, whatever the delay says.
     not_before: Option<Instant>,
-    /// Requests in a row that were not served.
+    /// The number of failed requests in a row.
     failures: u32,
     accepted: AcceptedPace,
     refused_pages: RefusedPages,
@@ -28,14 +28,14 @@ pub struct Clock {
 /// The shortest backoff of a site that is overloaded or whose robots.txt is unavailable, even if the delay is zero.
 const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// The longest wait after one refusal that may concern only one page. If the next request is refused, too, the server's
-/// time is kept in full.
+/// The longest wait after a single refusal, even with a longer `Retry-After`, because it may concern only one page. If
+/// the next request is refused, too, the `Retry-After` is kept in full.
 const BELIEVED_AT_ONCE: Duration = Duration::from_secs(60);
 
-/// How long failures in a row still count after the wait they led to.
+/// How long a row of failures still counts after the wait that it led to.
 const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
 
-/// How long a site's accepted pace is remembered here after its last request; then only the cache has it.
+/// How long the pace that a site accepts is remembered after its last request. After that, only the cache has it.
 const ACCEPTED_PACE_COUNTS_FOR: Duration = Duration::from_secs(600);
 
 /// How many times the wait may double with failures in a row. A site that does not answer waits up to 8 delays, so that
@@ -44,13 +44,13 @@ const MOST_DOUBLINGS_SILENT: u32 = 3;
 const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 
 impl Clock {
-    /// When the next request may start, with `delay` between two requests.
+    /// The time at which the next request may start, with `delay` between two requests.
     pub fn next_start(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
     }
 
-    /// The time between two requests: the delay in force, or more if the site accepts less.
+    /// The time between two requests: `delay`, or more if the site accepts only fewer requests.
     pub fn spacing(&self, delay: Duration) -> Duration {
         delay.max(self.accepted.spacing())
     }
@@ -66,13 +66,13 @@ impl Clock {
         }
     }
 
-    /// When a page may follow the robots.txt that was just answered.
+    /// The time at which a page may be requested after the robots.txt that was just answered.
     pub fn next_start_after_robots(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last_page.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
     }
 
-    /// Forgets `Retry-After`, backoff, holds and the accepted pace; the delay stays.
+    /// Forgets all reasons to wait (`Retry-After`, backoff, holds, the accepted pace) except the delay.
     pub fn forget_back_off(&mut self) {
         self.not_before = None;
         self.failures = 0;
@@ -80,7 +80,7 @@ impl Clock {
         self.refused_pages = RefusedPages::default();
     }
 
-    /// Notes that another worker may have had a request to the site under way until `at`.
+    /// Notes that another worker may have been requesting the site until `at`.
     pub fn note_foreign_request(&mut self, at: Instant) {
         self.last = self.last.max(Some(at));
         self.last_page = self.last_page.max(Some(at));
@@ -91,7 +91,7 @@ impl Clock {
         self.last_page = self.last_page.max(Some(at));
     }
 
-    /// Allows no request before `instant`, as the dispatcher or the shared cache says.
+    /// Allows no request before `instant`, which comes from the dispatcher or the shared cache.
     pub fn hold_until(&mut self, instant: Instant) {
         self.not_before = self.not_before.max(Some(instant));
     }
@@ -131,7 +131,7 @@ impl Clock {
         }
     }
 
-    /// The wait after a refused request.
+    /// Returns how long to wait after a refused request.
     fn note_refusal(
         &mut self,
         request: Answered,
@@ -146,7 +146,7 @@ impl Clock {
         }
         let base = delay.max(LEAST_BACK_OFF);
         let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
-        // The wait that the server asks for is a minimum: a short one does not end the doubling.
+        // The wait that the server demands is a minimum: even if it is short, the wait doubles after each failure.
         own.max(retry_after.unwrap_or_default())
     }
 
@@ -156,11 +156,12 @@ impl Clock {
         delay: Duration,
         retry_after: Option<Duration>,
     ) {
-        // If the server names a time, the pace is learnt from that alone.
+        // If the server names a time (`Retry-After`), the pace is learnt from that alone.
         if matches!(request.answer, Answer::TooMany { retry_after: None }) {
             self.accepted.note_too_many(request.page, request.at);
         }
-        // Further refusals in a row come after a backoff, and indicate an outage rather than a pace.
+        // Only the first refusal in a row counts here. Each further one comes after a backoff, so the cause is an
+        // outage rather than the pace.
         if self.failures == 0 {
             self.accepted.note_refusal(delay, retry_after, request.at);
         }
@@ -173,7 +174,7 @@ impl Clock {
         wait
     }
 
-    /// The time when the clock can be forgotten: nothing holds the next request back, and failures in a row no longer
+    /// The time at which the clock can be forgotten: nothing delays the next request, and earlier failures no longer
     /// count. `None` if the clock is empty.
     pub fn expires_at(&self, delay: Duration) -> Option<Instant> {
         let next = self.next_start(delay)?;
@@ -322,8 +323,8 @@ mod tests {
         assert_eq!(next(silent, PACE), Some(silent.at + SECOND));
     }
 
-    /// The clock must not be forgotten while the site has no task for a moment, or the cause would have to be learnt
-    /// again.
+    /// The clock is not forgotten while the site has no task for a moment. Otherwise the cause of its refusals would
+    /// have to be learnt again.
     #[test]
     fn a_clock_is_kept_for_a_while_once_refusals_have_another_cause() {
         let (mut clock, mut at) = (Clock::default(), Instant::now());
@@ -361,7 +362,7 @@ mod tests {
         ..PACE
     };
 
-    /// A request that was answered at once.
+    /// Makes a request that was answered immediately.
     fn quick_answer(at: Instant, answer: Answer) -> Answered {
         let started = Now {
             instant: at,

@@ -1,4 +1,4 @@
-//! How polite the crawler is: delays, bounds per address, and the contact in its user agent.
+//! Settings of politeness: delays, limits per IP address, and the contact in the user agent.
 
 use std::time::Duration;
 
@@ -6,44 +6,44 @@ use serde::{Deserialize, Serialize};
 
 use super::Pace;
 
-/// How polite the crawler is.
+/// Settings of politeness: how much load the crawler puts on sites.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolitenessConfig {
     /// Seconds between two requests to one site, if robots.txt names no delay.
     pub delay: f64,
-    /// The longest wait that a server can ask for (Crawl-delay, Retry-After), in seconds. Longer waits are reduced to
-    /// it, and nothing is dropped because of one.
+    /// The longest wait that a server can demand (Crawl-delay, Retry-After), in seconds. Longer waits are reduced to
+    /// this.
     pub max_delay: f64,
-    /// Seconds between the starts of two requests to one address, or to all sites of one provider, over all workers
-    /// and machines. See [`address_in_flight`](Self::address_in_flight).
+    /// Seconds between the starts of two requests to one IP address, or to all sites of one provider. All workers on
+    /// all machines keep it together. See [`address_in_flight`](Self::address_in_flight).
     pub address_delay: Option<f64>,
-    /// Requests to one address, or to one provider, at the same time. If neither this nor `address_delay` is set, 0.2
-    /// seconds and 8 requests apply to public addresses; loopback and private addresses, the operator's own, have no
-    /// bounds. If either is set, both bounds apply to every address.
+    /// The number of requests to one IP address, or to one provider, at the same time. If neither this nor
+    /// `address_delay` is set, 0.2 seconds and 8 requests apply to public addresses; loopback and private addresses
+    /// have no limits. If either is set, both limits apply to every address.
     pub address_in_flight: Option<u32>,
     /// The page that explains the crawl, sent in the user agent; required for public addresses.
     pub contact: Option<String>,
-    /// The `useragent` of a crawl request replaces webfill's name instead of following it.
+    /// Whether the `useragent` of a crawl request replaces webfill's name in the user agent, instead of following it.
     pub useragent_replaces_name: bool,
-    /// Do not request robots.txt on loopback and private addresses.
+    /// Whether robots.txt is not requested on loopback and private addresses.
     pub ignore_robots: bool,
-    /// Permit loopback, private and link-local targets.
+    /// Whether loopback, private and link-local addresses may be fetched.
     pub allow_private_networks: bool,
-    /// After a slow answer, leave the site alone for at least as long as the answer took.
+    /// Whether a site gets no request, after a slow answer, for at least as long as the answer took.
     pub adaptive: bool,
-    /// The process that keeps the sites' clocks.
+    /// The process that keeps the sites' clocks (the times of their next requests).
     pub clock: ClockOwner,
 }
 
-/// The process that keeps a site's clock.
+/// The process that keeps a site's clock: the time of its next request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockOwner {
     /// The worker that the site's tasks go to; the cache gets a copy.
     #[default]
     Owner,
-    /// The cache: each request reserves its site's next turn there.
+    /// The cache: each request is reserved there before it is sent.
     Shared,
 }
 
@@ -64,17 +64,17 @@ impl Default for PolitenessConfig {
     }
 }
 
-/// The defaults for public addresses.
+/// The limits for public IP addresses that apply if none are set.
 const ADDRESS_DELAY_S: f64 = 0.2;
 const ADDRESS_IN_FLIGHT: u32 = 8;
 
 impl PolitenessConfig {
-    /// Seconds between the starts of two requests to one address.
+    /// Seconds between the starts of two requests to one IP address.
     pub fn address_delay(&self) -> f64 {
         self.address_delay.unwrap_or(ADDRESS_DELAY_S)
     }
 
-    /// Requests to one address at the same time.
+    /// The number of requests to one IP address at the same time.
     pub fn address_in_flight(&self) -> u32 {
         self.address_in_flight.unwrap_or(ADDRESS_IN_FLIGHT)
     }
@@ -87,8 +87,8 @@ impl PolitenessConfig {
         Duration::from_secs_f64(self.max_delay.clamp(0.0, 31_536_000.0))
     }
 
-    /// The delay between two requests to a site: the longer of the delays that robots.txt and the operator ask for;
-    /// the configured delay if there is neither.
+    /// The delay between two requests to a site: the longer one of the delays in robots.txt and in the operator's rule
+    /// for the site, or the configured delay if there is neither.
     pub fn delay_in_force(&self, crawl_delay_ms: Option<u64>, wanted_ms: Option<u32>) -> Duration {
         let wanted = wanted_ms.map(u64::from).map(Duration::from_millis);
         let asked_for = crawl_delay_ms.map(|ms| Duration::from_millis(ms).min(self.longest_wait()));
@@ -99,7 +99,7 @@ impl PolitenessConfig {
         }
     }
 
-    /// A delay, together with the longest wait that a server can ask for.
+    /// Combines a delay with the longest wait that a server can demand.
     pub fn pace(&self, delay: Duration) -> Pace {
         Pace {
             delay,

@@ -1,17 +1,17 @@
-//! Pages that their site refuses again and again ([`RefusedPages`]). Such a page may be closed for good, which says
-//! nothing about the pace that the site accepts.
+//! Recognises pages that their site always refuses ([`RefusedPages`]). Such refusals say nothing about the pace that
+//! the site accepts.
 //!
-//! A limiter refuses whichever page comes next. So a refusal is the page's own if the page was refused before, and
-//! all pages that were not refused before have been answered since. The first refusal of any other page indicates a
-//! limiter, and then all refusals count again.
+//! A rate limiter refuses whichever page comes next. So the page itself is the cause of its refusal if it was refused
+//! before and all pages that were requested since for the first time were answered. The first refusal of any other page
+//! indicates a rate limiter, and then all refusals count again.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The most closed pages that are tracked per site. If more pages are refused again and again, each refusal may be a
-/// limiter's.
+/// How many pages of a site may count as always refused. If more pages are refused again and again, the cause may be a
+/// rate limiter.
 const MOST_PAGES: usize = 8;
 
-/// The URL of a page, reduced to what is needed to recognise it.
+/// A hash of a page's URL, by which the page is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageKey(u64);
 
@@ -23,7 +23,7 @@ impl PageKey {
     }
 }
 
-/// Whether other pages were answered since the page was refused.
+/// What happened to other pages since a page was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OtherPages {
     Nothing,
@@ -31,12 +31,12 @@ enum OtherPages {
     Refusals,
 }
 
-/// The pages that their site refuses again and again, the latest refused last.
+/// The pages that their site refuses again and again. The page that was refused last is at the end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RefusedPages(Vec<(PageKey, OtherPages)>);
 
 impl RefusedPages {
-    /// Notes a refused page. Returns whether the refusal is the page's own.
+    /// Notes a refused page. Returns whether the page itself is the cause of the refusal.
     pub(super) fn note_refused(&mut self, page: PageKey) -> bool {
         let known = self.0.iter_mut().find(|(known, _)| *known == page);
         if let Some((_, others)) = known {
@@ -71,8 +71,9 @@ impl RefusedPages {
 mod tests {
     use super::*;
 
-    /// Requests in a row: a small letter is a page that was answered, a capital letter one that was refused. Of the
-    /// refusals, `+` counts for the pace of the site and `-` is the page's own.
+    /// Sequences of requests: a small letter is a page that is answered, a capital letter one that is refused. The
+    /// expected judgement of each refusal: `+` if it counts for the pace of the site, `-` if the page itself is the
+    /// cause.
     const CASES: [(&str, &str, &str); 12] = [
         ("one page is closed", "abXcdXeXXf", "+---"),
         ("the site has one page", "XXXX", "++++"),

@@ -1,26 +1,27 @@
-//! Whether a site's refusals depend on the pace at all ([`Stretches`]). Some sites refuse every few hundred requests,
-//! or at random, however slowly the requests come.
+//! Finds out whether a site's refusals depend on the pace of requests at all ([`Stretches`]). Some sites refuse every
+//! few hundred requests, or at random, however slowly the requests come.
 //!
-//! A stretch is a number of answers in a row with the refusals that end it. A limiter counts requests in time: over
-//! whole stretches it answers at most at its rate, and it never refuses requests that come more slowly. So if a site
-//! has answered much faster over two stretches, a refusal has another cause. Of two stretches, the one with fewer
-//! answers counts for both, because many requests in the first may have been a limiter's burst.
+//! A *stretch* is a row of answers together with the refusals that end it. A rate limiter accepts requests up to its
+//! rate, and never refuses requests that come more slowly. So if a site has once accepted a much faster pace over two
+//! stretches, a refusal at a slow pace has another cause. The stretch with fewer answers counts for both, because a
+//! limiter may have accepted a burst in the other one.
 
 use std::time::{Duration, Instant};
 
-/// The fewest answers of a stretch that counts; shorter ones say little.
+/// The number of answers that a stretch (a row of answers up to a refusal) must have to count; shorter ones say little.
 const LEAST_ANSWERS: u32 = 5;
 
-/// How many times slower a refused stretch must be than the pace that the site has answered before.
+/// How many times slower than the fastest accepted pace a refused stretch must be, so that its refusal has another
+/// cause.
 const SLOWER: f64 = 4.0;
 
-/// A gap between two answers is a pause if it is longer than this plus [`USUAL_GAPS`] usual gaps. During a pause, a
-/// limiter may forgive.
+/// A gap between two answers is a pause if it is longer than this plus [`USUAL_GAPS`] usual gaps. A rate limiter may
+/// accept more requests after a pause.
 const PAUSE: Duration = Duration::from_secs(5);
 const USUAL_GAPS: u32 = 4;
 
-/// How long refusals are assumed to have another cause than the pace. The assumption ends earlier after this many short
-/// stretches in a row.
+/// How long refusals are assumed to have another cause than the pace. The assumption ends earlier after
+/// [`SHORT_IN_A_ROW`] short stretches in a row.
 const COUNTS_FOR: Duration = Duration::from_secs(3_600);
 const SHORT_IN_A_ROW: u32 = 3;
 
@@ -30,7 +31,7 @@ pub(super) struct Stretches {
     current: Option<Stretch>,
     /// The previous stretch, with the time up to the next answer.
     before: Option<(Stretch, Duration)>,
-    /// The fastest pace that the site has answered over two stretches.
+    /// The fastest pace that the site has accepted over two stretches.
     fastest: Option<Answered>,
     other_cause: Option<OtherCause>,
 }
@@ -43,14 +44,14 @@ struct Stretch {
     had_pause: bool,
     /// Whether a refusal has ended the stretch.
     is_refused: bool,
-    /// The learnt spacing when the refusal came.
+    /// The learnt time between two requests at the moment of the refusal.
     spacing: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Answered {
     per_second: f64,
-    /// The learnt spacing that led to this pace.
+    /// The learnt time between two requests that led to this pace.
     spacing: Duration,
 }
 
@@ -61,8 +62,8 @@ struct OtherCause {
 }
 
 impl Stretches {
-    /// Notes a refusal that follows an answer. Returns the learnt spacing to return to, if the refusal has another
-    /// cause than the pace; `spacing` is the one in force.
+    /// Notes a refusal that follows an answer. `spacing` is the learnt time between two requests. If the refusal has
+    /// another cause than the pace, returns the earlier spacing, which then applies again.
     pub(super) fn note_refusal(&mut self, spacing: Duration, at: Instant) -> Option<Duration> {
         let current = self.current.as_mut()?;
         current.is_refused = true;
@@ -90,7 +91,7 @@ impl Stretches {
         Some(fastest.spacing)
     }
 
-    /// Whether the site is known to refuse whatever the pace.
+    /// Whether the site is known to refuse requests at any pace.
     pub(super) fn have_other_cause(&self) -> bool {
         self.other_cause.is_some()
     }

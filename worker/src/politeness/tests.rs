@@ -1,5 +1,5 @@
-//! Crawls of whole sites, paced by their clocks: sites with limiters, and with pages that are closed for good among
-//! others.
+//! Simulates crawls of whole sites at the pace that their clocks allow. Some sites have rate limiters, and some have
+//! pages that are always refused.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::now::Now;
 
-/// A server that accepts a number of requests per second, and a burst of some at once.
+/// A simulated rate limiter that accepts a number of requests per second, and bursts up to a limit.
 pub(super) struct TokenBucket {
     per_second: f64,
     burst: f64,
@@ -35,13 +35,13 @@ impl TokenBucket {
     }
 }
 
-/// The pages of one site.
+/// A simulated site: its number of pages, which of them are refused, and its limits.
 struct Pages {
     number: u32,
     /// The pages that are always refused.
     closed: &'static [u32],
     refusal: Answer,
-    /// The site refuses requests beyond this limit with 429.
+    /// The rate limit of the site; it refuses requests beyond the limit with 429.
     limit: Limit,
     blocks: Blocks,
     delay: Duration,
@@ -50,9 +50,9 @@ struct Pages {
 #[derive(Debug, Clone, Copy)]
 enum Limit {
     None,
-    /// Requests per second, and the size of a burst.
+    /// A token bucket: requests per second, and the size of a burst.
     Bucket(f64, f64),
-    /// Requests in each window, and its length in seconds.
+    /// A fixed window: the number of requests in each window, and the window's length in seconds.
     Window(u32, u64),
     /// For `Penalty(most, within, penalty)`: after more than `most` requests within `within` seconds, all requests are
     /// refused for `penalty` seconds.
@@ -139,13 +139,13 @@ impl Limiter {
     }
 }
 
-/// Blocks that are independent of the pace.
+/// Refusals that do not depend on the pace of requests.
 #[derive(Debug, Clone, Copy)]
 enum Blocks {
     Never,
     /// For `Counted(of, last)`: of every `of` requests, the last `last` ones are blocked.
     Counted(u32, u32),
-    /// The chance of a block is one in this many requests; the second number is the seed.
+    /// For `Chance(of, seed)`: one of `of` requests is blocked, at random.
     Chance(u32, u64),
 }
 
@@ -174,8 +174,8 @@ struct Cost {
 
 const LATENCY: Duration = Duration::from_millis(2);
 
-/// How many times a closed page is requested. A refused page is requested again after this many other pages. A page
-/// that is not closed is requested until it is served.
+/// How many times a page that is always refused is requested at most. After a refusal, [`OTHERS_BETWEEN`] other pages
+/// are requested first. Other pages are requested until they are served.
 const MOST_TRIES: usize = 20;
 const OTHERS_BETWEEN: usize = 2;
 
@@ -223,7 +223,7 @@ fn simulate_crawl(pages: &Pages) -> Cost {
         if !is_over {
             queue.insert(OTHERS_BETWEEN.min(queue.len()), (page, tries + 1));
         }
-        // End the crawl once all pages but the closed ones are served.
+        // End the crawl once all pages are served except those that are always refused.
         if queue.iter().all(|(page, _)| pages.closed.contains(page)) {
             break;
         }
@@ -308,7 +308,7 @@ fn limiters_are_still_met() {
     }
 }
 
-/// The limiters are not mistaken for sites that refuse whatever the pace.
+/// Sites with rate limiters are not mistaken for sites that refuse requests at any pace.
 #[test]
 fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
     for limit in [
@@ -344,7 +344,7 @@ fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
     }
 }
 
-/// Blocks that come at any pace cost only their own waits, and the few minutes until they are recognised as such.
+/// Refusals that come at any pace cost only their own waits, and the few minutes until they are recognised as such.
 #[test]
 fn blocks_that_do_not_depend_on_the_pace_do_not_slow_a_site_down() {
     for (blocks, delay_ms) in [

@@ -1,8 +1,7 @@
-//! The HTTP clients: one for each port that a `--resolve` value names, and one
-//! for all other ports.
+//! The HTTP clients: one for each port that a `--resolve` value names, and one for all other ports.
 //!
-//! A client passes its resolver a name without the port. So each port that a value names has a client of its own, with
-//! its own connections. Otherwise a value for `example.com:443` would also apply to `example.com:80`.
+//! A client passes its resolver a name without the port. With a single client, a value for `example.com:443` would also
+//! apply to `example.com:80`. So each port that a value names has a client of its own, with its own connections.
 
 use std::collections::HashMap;
 
@@ -16,12 +15,12 @@ use super::{PortResolver, Resolver};
 #[derive(Debug, Clone)]
 pub struct ClientPart {
     pub resolver: PortResolver,
-    /// Offer HTTP/1.1 only. HTTP/2 takes its authority from the URL that is dialled; unlike the header `Host`, it
-    /// cannot be set separately.
+    /// Whether only HTTP/1.1 is offered. HTTP/2 takes the name of the host from the URL that is connected to; unlike
+    /// the header `Host`, it cannot be set separately.
     pub http1_only: bool,
 }
 
-/// The clients that the fetcher uses.
+/// The HTTP clients that the fetcher uses, selected by the port of the URL.
 #[derive(Debug, Clone)]
 pub struct Clients {
     resolver: Resolver,
@@ -59,8 +58,8 @@ impl Clients {
         })
     }
 
-    /// Begins a GET request. The URL of the response may lack a port that this one has, so join relative links to
-    /// this one.
+    /// Begins a GET request. The URL of the response may lack the port of `url`, so relative links must be joined to
+    /// `url`.
     pub fn get(&self, url: &Url) -> RequestBuilder {
         let port = url.port_or_known_default();
         let own = port.and_then(|port| self.by_port.get(&port));
@@ -79,8 +78,8 @@ impl Clients {
             .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
     }
 
-    /// Whether the URL names a port but the connection goes to another one. A proxy makes its own connection, to the
-    /// URL's port.
+    /// Whether the URL names a port, but the connection goes to another port. This is never so behind a proxy, which
+    /// connects to the URL's port itself.
     fn is_dialled_elsewhere(&self, url: &Url) -> bool {
         let shared = &self.resolver.shared;
         let (Some(host), Some(port), None) = (url.domain(), url.port(), &shared.proxy) else {

@@ -1,19 +1,19 @@
-//! The threads that call the system's resolver.
+//! Runs the threads that call the system's resolver of host names.
 //!
-//! A call blocks its thread until there is an answer or the system gives up. With silent name servers this takes ten
-//! seconds or more, and it cannot be aborted. So a thread is a *place* that stays taken until the call returns,
-//! whether anybody still waits for it or not. There are never more than [`PLACES`] lookups under way. Threads start
-//! on demand and end after [`IDLE`] without work. A thread waiting for an answer takes 18 KiB of memory and a socket.
+//! A call blocks its thread until there is an answer or the system gives up. If the name servers do not answer, this
+//! takes ten seconds or more, and it cannot be aborted. So each lookup takes a *place* until its call returns, even if
+//! its result is no longer needed. There are never more than [`PLACES`] lookups under way. Threads start on demand and
+//! end after [`IDLE`] without work. A thread waiting for an answer takes 18 KiB of memory and a socket.
 //!
 //! Lookups wait in three queues, by the [`LookupClass`] of their name. Each class may take places up to its own
 //! ceiling, and a free place goes to the highest class that may have it. Therefore:
 //!
 //! - names that failed slowly before leave at least 256 places to all other names, and 1,500 such names can be tried
 //!   per minute;
-//! - names met for the first time leave at least 64 places to names that were found before. If very many new names are
-//!   dead, further new names wait: 448 unanswered lookups finish per timeout of the system;
-//! - a name that was found quickly before waits only if hundreds of such names die at once, and only until their
-//!   first lookups time out; then they count as slow.
+//! - new names leave at least 64 places to names that were found before. If very many new names are dead, further new
+//!   names wait: 448 unanswered lookups finish per timeout of the system;
+//! - a name that was found quickly before waits only if hundreds of such names die at once, and only until their first
+//!   lookups time out; then they count as slow.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,25 +21,25 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The most threads of a worker.
+/// The largest number of lookups, and so of threads, at the same time.
 pub const PLACES: usize = 512;
 
-/// How many places may be taken once a lookup of a class has begun, for each class in its order.
+/// For each [`LookupClass`]: a lookup of this class begins only if fewer places than this are taken.
 const CEILINGS: [usize; 3] = [PLACES, PLACES - 64, PLACES / 2];
 
-/// A thread without work ends after this long.
+/// A thread without work ends after this time.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// The stack of a thread. The system's resolver needs little.
 const STACK_BYTES: usize = 256 << 10;
 
-/// The classes of names, by what is known before a lookup. The highest class comes first.
+/// The class of a name, by the result of its last lookup. The class with the highest priority comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LookupClass {
     /// The last lookup found the name quickly.
     Quick,
     New,
-    /// The last lookup had no answer, or a failure that took long.
+    /// The last lookup had no answer, or it failed after a long time.
     Slow,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct LookupThreads {
 
 struct Shared {
     state: Mutex<State>,
-    /// Notified when a lookup is ready for a waiting thread.
+    /// Wakes a waiting thread when a lookup is ready for it.
     is_ready: Condvar,
 }
 
@@ -79,7 +79,7 @@ impl LookupThreads {
         }
     }
 
-    /// Runs a lookup on one of the threads when its turn comes.
+    /// Queues a lookup, which runs on one of the threads as soon as its class gets a place.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The main loop of a thread, which counts as waiting when it begins.
+    /// The main loop of a thread. A new thread counts as waiting.
     fn run(&self) {
         let mut state = self.lock();
         loop {
@@ -174,7 +174,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(20);
 
-    /// Lookups that report when they begin, and last until the test ends them.
+    /// Starts lookups that report when they begin, and that last until the test ends them.
     struct Bench {
         threads: LookupThreads,
         begun: (Sender<&'static str>, Receiver<&'static str>),

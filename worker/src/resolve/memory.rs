@@ -1,5 +1,5 @@
-//! Remembers which names could not be found, for how long this is valid, and whether the lookup was slow. Addresses are
-//! not remembered; they are held only while a task needs them ([`names`](super::names)).
+//! Remembers failed lookups of host names: for how long a failure is valid, and whether the lookup was slow. Addresses
+//! are not remembered; they are held only while a task needs them ([`names`](super::names)).
 //!
 //! The number of names is bounded: the least recently used are forgotten. Everything is lost with the process.
 
@@ -21,18 +21,18 @@ const NOT_FOUND_AGAIN_FOR: Duration = Duration::from_secs(60);
 /// How long a failure that was reported quickly is remembered.
 const FAILED_FOR: Duration = Duration::from_secs(10);
 
-/// How long it is remembered that a lookup had no answer, or a failure that took long.
+/// How long a missing answer, or a failure after a long time, is remembered.
 const UNANSWERED_FOR: Duration = Duration::from_secs(60);
 
-/// A lookup that takes longer counts as slow.
+/// A lookup that takes longer than this counts as slow.
 pub const MOMENT: Duration = Duration::from_millis(500);
 
-/// How many names each of the two generations holds. A name takes some 100 bytes.
+/// How many names each of the two generations (maps of names) holds. A name takes some 100 bytes.
 const GENERATION: usize = 4_096;
 
 #[derive(Default)]
 pub(super) struct NameMemory {
-    /// The names used since `old` was the young generation.
+    /// The names that were used since the map `old` was full.
     young: HashMap<Box<str>, Entry>,
     old: HashMap<Box<str>, Entry>,
 }
@@ -63,7 +63,7 @@ impl NameMemory {
         }
     }
 
-    /// Notes that a lookup ended at `now`, or that nobody waits for it any more.
+    /// Notes that a lookup ended at `now`, or that its time limit was reached.
     pub(super) fn note(&mut self, name: &str, answer: &Answer, took: Duration, now: Instant) {
         let is_slow = took > MOMENT;
         let why = match answer {

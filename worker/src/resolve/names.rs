@@ -1,12 +1,13 @@
-//! Names and their addresses: pending lookups, their waiters, and held answers.
+//! Looks up the addresses of host names: pending lookups, the tasks that wait for them, and answers that are held for
+//! tasks.
 //!
-//! Concurrent requests for a name share one lookup. It runs on a thread ([`lookup_threads`](super::lookup_threads))
-//! and has a time limit from its start. The wait for a thread has a limit of its own. Failures are remembered
+//! Concurrent requests for a name share one lookup. It runs on a thread ([`lookup_threads`](super::lookup_threads)) and
+//! has a time limit from its start. The wait for a thread has a limit of its own. Failures are remembered
 //! ([`memory`](super::memory)).
 //!
-//! Addresses are held only for tasks that need the name ([`HeldName`]): the requests of a task use the same
-//! addresses, and the next task looks them up again. The HTTP client gets the held addresses, so a prepared request
-//! never waits for a lookup.
+//! Addresses are held only for tasks that need the name ([`HeldName`]): the requests of a task use the same addresses,
+//! and the next task looks them up again. The HTTP client gets the held addresses, so a prepared request never waits
+//! for a lookup.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,16 +22,16 @@ use super::lookup_threads::LookupThreads;
 use super::memory::NameMemory;
 use super::refusal::LookupError;
 
-/// The addresses of a name, at least one, with port 0.
+/// The answer for a name: its addresses, at least one, with port 0; or why there are none.
 pub(super) type Answer = Result<Arc<[SocketAddr]>, Arc<LookupError>>;
 
-/// A task that has waited longer than this since the answer looks the name up again for its next request.
+/// A task looks a name up again before its next request if the answer is older than this.
 pub const FRESH_FOR: Duration = Duration::from_secs(30);
 
 /// A lookup fails if it gets no thread within this time.
 const LONGEST_WAIT_IN_LINE: Duration = Duration::from_secs(60);
 
-/// Looks a name up. The call blocks until there is an answer.
+/// A function that looks a name up. Its call blocks until there is an answer.
 pub(super) type System = Box<dyn Fn(&str) -> Result<Vec<SocketAddr>, LookupError> + Send + Sync>;
 
 /// The lookups of names under way, and the answers held for tasks. Cheap to clone.
@@ -89,7 +90,7 @@ impl Names {
         }
     }
 
-    /// The addresses of a name: the held answer, however old, or that of a new lookup.
+    /// Returns the addresses of a name: the held ones, however old, or those of a new lookup.
     pub(super) async fn addresses(&self, name: &str) -> Answer {
         self.answer_within_age(name, Duration::MAX).await
     }
@@ -99,7 +100,7 @@ impl Names {
         self.shared.lock().memory.forget_site(site);
     }
 
-    /// The held answer if it is not older than `most_age`, or that of a new lookup.
+    /// Returns the held answer if it is not older than `most_age`, or otherwise that of a new lookup.
     async fn answer_within_age(&self, name: &str, most_age: Duration) -> Answer {
         let mut progress = match self.join_or_start_lookup(name, most_age) {
             Ok(progress) => progress,
@@ -119,8 +120,8 @@ impl Names {
         }
     }
 
-    /// The progress of a name's lookup. Starts a lookup if none is under way. If the answer is already known, it is
-    /// returned as the error.
+    /// Returns the progress of a name's lookup, which is started if none is under way. If the answer is already known,
+    /// it is returned as the error.
     fn join_or_start_lookup(
         &self,
         name: &str,
@@ -159,7 +160,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls the system on a lookup thread, unless nobody waits any more.
+    /// Calls the system on a lookup thread, unless nothing waits for the result any more.
     fn look_up(&self, name: &str, look_up: &watch::Sender<Progress>) {
         let begun = Instant::now();
         let mut state = self.lock();
@@ -177,8 +178,7 @@ impl Shared {
         look_up.send_modify(|progress| progress.answer = Some(answer));
     }
 
-    /// Ends the wait for a lookup that has reached its time limit. The lookup keeps its thread and continues, but
-    /// nobody waits for it.
+    /// Stops waiting for a lookup that has reached its time limit. The lookup itself keeps its thread and continues.
     fn give_up(&self, name: &str) -> Answer {
         let answer = failed_answer(LookupError::Unanswered(self.limit));
         self.lock().note(name, &answer, self.limit);
@@ -206,7 +206,7 @@ impl State {
     }
 }
 
-/// Keeps the answer for a name.
+/// Holds the addresses of a name as long as it exists.
 #[derive(Debug)]
 pub struct HeldName {
     name: Box<str>,
@@ -218,7 +218,7 @@ impl HeldName {
     pub async fn look_up(&self) {
         let answer = self.names.answer_within_age(&self.name, FRESH_FOR).await;
         let mut state = self.names.shared.lock();
-        // Addresses are held already. Hold the failure, too, so that the request does not look the name up again.
+        // If addresses are already held, hold the failure, too, so that the request does not look the name up again.
         if let Some(held) = state.held.get_mut(&self.name).filter(|_| answer.is_err()) {
             held.answer = Some((answer, Instant::now()));
         }
@@ -241,7 +241,7 @@ fn failed_answer(why: LookupError) -> Answer {
     Err(Arc::new(why))
 }
 
-/// Waits until the progress has a result; `None` if the lookup was dropped.
+/// Waits until `part` finds a value in the progress of a lookup; `None` if the lookup was dropped.
 async fn wait_for_progress<T>(
     progress: &mut watch::Receiver<Progress>,
     part: impl Fn(&Progress) -> Option<T>,

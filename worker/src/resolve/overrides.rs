@@ -1,4 +1,4 @@
-//! The values of `--resolve`: `HOST:PORT:ADDR[:PORT]`.
+//! Parses the values of `--resolve`, which give hosts fixed addresses: `HOST:PORT:ADDR[:PORT]`.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -21,11 +21,11 @@ pub(super) struct Overrides(Vec<Override>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Override {
-    /// `None` is the wildcard: every host.
+    /// The host; `None` is the wildcard `*`, which stands for every host.
     host: Option<String>,
     port: u16,
     address: IpAddr,
-    /// Where to connect instead of the URL's port.
+    /// The port to connect to instead of the port of the URL.
     connect_port: Option<u16>,
 }
 
@@ -86,7 +86,7 @@ impl Override {
     }
 }
 
-/// The name in the form used in URLs.
+/// Reads a host in the form used in URLs; `None` for the wildcard.
 fn read_host(host: &str) -> Result<Option<String>, &'static str> {
     const NO_NAME: &str = "the host is neither a host name nor *";
     if host == "*" {

@@ -1,4 +1,4 @@
-//! Why a host is not connected to.
+//! Errors that say why a host is not connected to.
 
 use std::io;
 use std::net::IpAddr;
@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use webfill_wire::Outcome;
 
-/// Why a host is not connected to. The fetcher finds this among the sources of the client's error.
+/// Why a host is not connected to. The HTTP client wraps this error, and the fetcher finds it among the sources of the
+/// client's error.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     #[error("no address for host {host}: {why}")]

@@ -1,4 +1,4 @@
-//! The system's resolver: hosts file, name servers, search domains, and whatever else
+//! Looks host names up with the system's resolver: hosts file, name servers, search domains, and whatever else
 //! `/etc/nsswitch.conf` names.
 
 use std::ffi::CStr;
@@ -23,8 +23,8 @@ pub(super) fn look_up(host: &str) -> Result<Vec<SocketAddr>, LookupError> {
     }
 }
 
-/// Whether the resolver answered that there is no such name, or no address. The library hides the error code, but its
-/// message contains the system's text for it.
+/// Whether the resolver answered that the name does not exist or has no address. The standard library hides the error
+/// code, but its message contains the system's text for the code.
 fn is_not_found(error: &io::Error) -> bool {
     let said = error.to_string();
     [libc::EAI_NONAME, libc::EAI_NODATA]
@@ -33,7 +33,7 @@ fn is_not_found(error: &io::Error) -> bool {
 }
 
 fn text_of(code: i32) -> String {
-    // SAFETY: the function returns a string that is never freed, for any code.
+    // SAFETY: for any code, the function returns a string that is never freed.
     #[allow(unsafe_code)]
     let text = unsafe { CStr::from_ptr(libc::gai_strerror(code)) };
     text.to_string_lossy().into_owned()
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_missing_name_is_distinguished_from_a_failure() {
-        // The name is too long for a query to a name server.
+        // The name is longer than a name server accepts, so it is not looked up on the network.
         let missing = look_up(&"x".repeat(300)).unwrap_err();
         assert!(matches!(missing, LookupError::NotFound), "{missing}");
         assert!(!is_not_found(&io::Error::other(text_of(libc::EAI_AGAIN))));

@@ -74,7 +74,7 @@ fn clients(resolver: &Resolver) -> Clients {
     Clients::build(resolver, client).unwrap()
 }
 
-/// A server that answers with its name and the Host header. Returns its port.
+/// Starts a server that answers with its name and the `Host` header. Returns its port.
 async fn spawn_server(name: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -105,7 +105,7 @@ async fn fetch_text(clients: &Clients, text: &str) -> String {
     response.text().await.unwrap()
 }
 
-/// The refusal inside an error of the client, found the way the fetcher does.
+/// Finds the refusal inside an error of the HTTP client, in the same way as the fetcher.
 fn refusal(error: &reqwest::Error) -> &ResolveError {
     let mut next: Option<&(dyn Error + 'static)> = error.source();
     while let Some(cause) = next {

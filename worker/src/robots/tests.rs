@@ -15,7 +15,7 @@ fn response(status: u16, redirect: Option<&str>) -> RobotsResponse {
     }
 }
 
-/// The file that a fetch finds if its only request is answered with this status.
+/// The result of a fetch of robots.txt whose only request is answered with this status.
 fn fetched_entry(status: u16, now: Now) -> Option<RobotsEntry> {
     let mut fetch = RobotsFetch::new(ORIGIN);
     fetch.note_response(Ok(response(status, None)));
@@ -157,7 +157,7 @@ fn an_answer_that_says_nothing_of_a_file_allows_nothing() {
         (200, b"PK\x03\x04\x14\0", false),
         (200, b"\x1b\x35\0\x20\x8c\xd3\x1d\xf3", false),
         (200, b"GIF89a\x01\0\x01\0", false),
-        // A redirect that leads nowhere.
+        // A redirect without a target gives no rules.
         (302, b"", false),
         (401, b"", true),
         (404, b"\x1f\x8b", true),

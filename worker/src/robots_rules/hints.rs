@@ -1,7 +1,7 @@
 //! Reads the values of `Crawl-delay` and `Sitemap` with `texting_robots`.
 //!
-//! That library is given a small file without rules, because it compiles rules
-//! to regular expressions, which a hostile file can make slow or huge.
+//! That library gets a small file without rules, because it compiles rules to regular expressions, which a hostile file
+//! can make slow or huge.
 
 use std::panic;
 
@@ -9,7 +9,7 @@ use texting_robots::Robot;
 
 use super::lines::Selected;
 
-/// The longest delay, in milliseconds: one day, the longest seen in real files. Longer ones are reduced to it.
+/// The longest delay, in milliseconds: one day. Longer delays are reduced to it.
 const MAX_DELAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The most values that are read. Real files have one delay and at most some
@@ -23,7 +23,7 @@ pub(super) struct Hints {
     pub(super) sitemaps: Box<[Box<str>]>,
 }
 
-/// The reader failed or panicked, so its values are unknown.
+/// The library `texting_robots` failed or panicked, so the values are unknown.
 #[derive(Debug)]
 pub(super) struct Unreadable;
 
@@ -39,7 +39,8 @@ fn read_with_reader(
 ) -> Result<Hints, Unreadable> {
     let read = |file: &[u8]| panic::catch_unwind(|| reader(file)).unwrap_or(Err(Unreadable));
     let mut hints = Hints::default();
-    // Read one by one, because the library reads only the first of several, but the longest counts.
+    // Each delay is read separately, because the library reads only the first one of a file, but the longest one
+    // counts.
     for delay in selected.crawl_delays.iter().take(MAX_DELAYS) {
         let delay_s = read(&robots_file("Crawl-delay: ", &[delay]))?.delay;
         let delay_s = delay_s.or_else(|| parse_seconds(delay));
@@ -53,7 +54,7 @@ fn read_with_reader(
     Ok(hints)
 }
 
-/// A robots.txt for everyone, with one line per value.
+/// Makes a robots.txt for all agents, with one line per value.
 fn robots_file(key: &str, values: &[&[u8]]) -> Vec<u8> {
     let mut file = b"User-agent: *\n".to_vec();
     for value in values {
@@ -64,7 +65,7 @@ fn robots_file(key: &str, values: &[&[u8]]) -> Vec<u8> {
     file
 }
 
-/// A delay in other common notations: `60s`, `30 seconds`, `1,5`, `"2"`, `2 min`.
+/// Reads a delay in notations that the library does not know: `60s`, `30 seconds`, `1,5`, `"2"`, `2 min`.
 fn parse_seconds(value: &[u8]) -> Option<f32> {
     let value = String::from_utf8_lossy(value).to_ascii_lowercase();
     let value = value.trim_start_matches(|c: char| c.is_whitespace() || "\"'=:".contains(c));
@@ -89,7 +90,7 @@ fn to_milliseconds(seconds: f32) -> Option<u64> {
     if !seconds.is_finite() || seconds < 0.0 {
         return None;
     }
-    // A cast of a float beyond the range of the integer ends at the limit of the range.
+    // The cast limits a float that exceeds the range of `u64` to the largest `u64`.
     Some(((f64::from(seconds) * 1000.0).round() as u64).min(MAX_DELAY_MS))
 }
 

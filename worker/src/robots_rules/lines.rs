@@ -1,7 +1,7 @@
 //! Parses the lines of a robots.txt, and selects those that concern an agent.
 //!
-//! As lenient as Google's parser: it accepts any line end, missing colons, misspelt keys, and text after the agent's
-//! name.
+//! It is as lenient as Google's parser, and accepts any line end, missing colons, misspelt keys, and text after the
+//! agent's name.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,8 @@ use encoding_rs::{UTF_16BE, UTF_16LE};
 
 use super::MAX_ROBOTS_BYTES;
 
-/// The length at which a line is cut. It is that of Google's parser (eight times the longest URL of Internet Explorer).
+/// The length at which a line is cut. The same as in Google's parser (eight times the longest URL of Internet
+/// Explorer).
 const MAX_LINE_BYTES: usize = 2083 * 8 - 1;
 
 /// An `Allow` or `Disallow` line.
@@ -20,16 +21,14 @@ pub(super) struct RuleLine<'a> {
 }
 
 impl RuleLine<'_> {
-    /// Whether the line counts. An `Allow` with a blank in its path allows nothing. RFC 9309 has no such paths, and
-    /// parsers differ. For Google's, the blank is a character that no URL has. Other parsers read it as `%20` or as the
-    /// end of the path. A path that only some parsers allow is not allowed here. `Disallow: /a b` forbids `/a%20b`,
-    /// which is the stricter answer there.
+    /// Whether the line counts. An `Allow` with a blank in its path is ignored: RFC 9309 has no such paths, and parsers
+    /// read them differently. A `Disallow` counts: `Disallow: /a b` forbids `/a%20b`. Both are the stricter choice.
     pub(super) fn is_effective(&self) -> bool {
         !(self.allow && self.path.iter().any(|b| matches!(b, b' ' | b'\t')))
     }
 }
 
-/// The lines that concern one agent, with values as written.
+/// The lines of a robots.txt that concern one agent, with their values as written.
 #[derive(Debug, Default)]
 pub(super) struct Selected<'a> {
     pub(super) rules: Vec<RuleLine<'a>>,
@@ -37,8 +36,8 @@ pub(super) struct Selected<'a> {
     pub(super) sitemaps: Vec<&'a [u8]>,
 }
 
-/// The part of a file that counts, in an encoding that extends ASCII. UTF-16, with or without its byte order mark, is
-/// converted to UTF-8, because an unreadable rule would forbid nothing.
+/// The part of a file that counts (the first 500 KiB), in an encoding that extends ASCII. UTF-16, with or without its
+/// byte order mark, is converted to UTF-8, because otherwise its rules would be unreadable and forbid nothing.
 pub(super) fn readable_text(bytes: &[u8]) -> Cow<'_, [u8]> {
     let bytes = whole_lines(bytes);
     let utf16 = match bytes {
@@ -58,14 +57,14 @@ const PACKED: [&[u8]; 5] = [
     b"\xfd7zXZ",
 ];
 
-/// Whether a file is text; a few binary bytes in it are tolerated. Any other file, such as a compressed one without a
-/// `Content-Encoding`, has no meaningful lines.
+/// Whether a file is text; a few binary bytes in it are tolerated. A compressed file without a `Content-Encoding`, for
+/// example, is not text.
 pub fn is_text(bytes: &[u8]) -> bool {
     if PACKED.iter().any(|magic| bytes.starts_with(magic)) {
         return false;
     }
     let text = readable_text(bytes);
-    // The binary data bytes of the MIME Sniffing Standard.
+    // These are the "binary data bytes" of the MIME Sniffing Standard, which do not occur in text.
     let is_binary = |b: &u8| matches!(b, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
     if !text.iter().any(is_binary) {
         return true;
@@ -75,7 +74,8 @@ pub fn is_text(bytes: &[u8]) -> bool {
     has("user-agent") || has("disallow")
 }
 
-/// The bytes up to the limit, without a partial last line: half a rule might allow paths that the whole one forbids.
+/// The bytes up to the size limit, without a truncated last line: half a path could allow more than the whole path
+/// does.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     let Some(counted) = bytes.get(..MAX_ROBOTS_BYTES) else {
         return bytes;
@@ -89,14 +89,13 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
 /// The UTF-8 byte order mark.
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// Removes the byte order mark, or the rest of a truncated one.
+/// Removes the byte order mark at the beginning, even if some of its last bytes are missing.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     let length = bytes.iter().zip(MARK).take_while(|(b, m)| *b == m).count();
     &bytes[length..]
 }
 
-/// Trims blanks, including those copied from documents (U+00A0), and the byte order marks left where files were
-/// concatenated.
+/// Trims white space, non-breaking spaces (U+00A0), and byte order marks, which remain where files were concatenated.
 fn trim(mut bytes: &[u8]) -> &[u8] {
     const WIDE: [&[u8]; 2] = ["\u{a0}".as_bytes(), &MARK];
     loop {
@@ -109,13 +108,13 @@ fn trim(mut bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a byte ends a line. NUL does, too: the text before it stays a rule, which forbids more.
+/// Whether a byte ends a line. NUL does, too: the rule before it then counts, which forbids more.
 fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0)
 }
 
-/// Picks the group of the agent, which may be in several parts; if there is
-/// none, the group of `*` (RFC 9309, 2.2.1).
+/// Selects the lines of the agent's group, which may have several parts. If the agent has no group, selects that of `*`
+/// (RFC 9309, 2.2.1).
 pub(super) fn select_group<'a>(text: &'a [u8], agent_token: &str) -> Selected<'a> {
     let mut reading = GroupReader::default();
     for line in text.split(|b| is_line_end(*b)) {
@@ -138,8 +137,8 @@ enum Key {
 }
 
 impl Key {
-    /// The kind of a line, by its key. Keys are recognised by how they begin, as in Google's parser, whose list of
-    /// misspellings this is.
+    /// The kind of a line, by its key. Keys are recognised by their beginnings. The list with its misspellings is that
+    /// of Google's parser.
     fn from_key(key: &[u8]) -> Self {
         const KEYS: [(Key, &[&str]); 5] = [
             (Key::UserAgent, &["user-agent", "useragent", "user agent"]),
@@ -171,7 +170,8 @@ impl Key {
     }
 }
 
-/// Splits `key: value`, without the comment. The colon may be missing if blanks separate key and value.
+/// Splits a line `key: value`, without its comment, into key and value. The colon may be missing if blanks separate key
+/// and value.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = trim(line.split(|b| *b == b'#').next()?);
     if let Some(colon) = line.iter().position(|b| *b == b':') {

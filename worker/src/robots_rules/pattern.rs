@@ -1,13 +1,12 @@
-//! The path patterns of rules: normalised like the paths of URLs, ordered by
-//! precedence, and matched.
+//! The path patterns of rules: normalises them like the paths of URLs, orders them by precedence, and matches them.
 
 use std::cmp::Ordering;
 
 use memchr::memmem;
 use webfill_urls::normalise_escapes;
 
-/// The pattern of one rule. Within the text `*` is the wildcard; every other
-/// character stands for itself, in the form that [`comparable`] gives it.
+/// The pattern of one rule. Within the text `*` is the wildcard; every other character stands for itself, in the form
+/// that [`comparable_path`] gives it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     /// The length of the rule as written, which decides between matching rules.
@@ -21,8 +20,8 @@ pub(super) struct Pattern {
 impl Pattern {
     /// The pattern of a rule; `None` for an empty path, which neither forbids nor allows anything.
     ///
-    /// RFC 9309 and Google's cases differ on escaped letters and digits: is `/%62ar` the same as `/bar`? Each side gets
-    /// the stricter answer: yes for `Disallow`, no for `Allow`.
+    /// RFC 9309 and Google's cases differ on escaped letters and digits: is `/%62ar` the same as `/bar`? Here it is for
+    /// `Disallow` and is not for `Allow`, which is the stricter choice for both.
     pub(super) fn from_rule(allow: bool, path: &[u8]) -> Option<Self> {
         if path.is_empty() {
             return None;
@@ -87,7 +86,7 @@ pub(super) fn comparable_path(path: &str) -> Vec<u8> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Special {
-    /// `*` anywhere and `$` at the end are left as they are.
+    /// In a rule: `*` anywhere and `$` at the end are special.
     Wildcards,
     None,
 }
@@ -144,8 +143,8 @@ fn push_escape(text: &mut Vec<u8>, byte: u8) {
     ]);
 }
 
-/// Whether a pattern matches a path from its start. Each piece between wildcards is matched at its first occurrence,
-/// which leaves the most text for the later pieces, so one pass over the path is enough.
+/// Whether a pattern matches a path from its start. The text between two wildcards is matched at its first occurrence.
+/// This leaves the most for the rest of the pattern, so one pass over the path is enough.
 pub(super) fn matches(pattern: &[u8], anchored: bool, path: &[u8]) -> bool {
     let mut pieces = pattern.split(|b| *b == b'*');
     let first = pieces.next().unwrap_or_default();

@@ -14,7 +14,7 @@ fn allows(robots: impl AsRef<[u8]>, path: &str) -> bool {
     RobotsRules::parse(robots.as_ref(), "webfill").allows(&url(path))
 }
 
-/// The rules of a robots.txt for everyone.
+/// Makes a robots.txt with these rules for all agents.
 fn rules_for_everyone(rules: &str) -> String {
     format!("User-agent: *\n{rules}\n")
 }
@@ -34,7 +34,7 @@ fn blanks_out_of_documents_and_marks_within_a_file_hide_no_rule() {
         assert!(!allows(robots, "/private"), "{robots:?}");
         assert!(allows(robots, "/public"), "{robots:?}");
     }
-    // The last byte of this letter's UTF-8 form is not a blank.
+    // The last byte of `à` in UTF-8 is 0xa0, which must not be trimmed as a non-breaking space.
     assert!(!allows(
         rules_for_everyone("Disallow: /voil\u{e0}$"),
         "/voil%C3%A0"
@@ -84,8 +84,8 @@ impl Case {
     }
 }
 
-/// Two of Google's cases are left out: they use a URL with an unescaped character and expect that it differs from the
-/// escaped one. A parsed URL has no such character.
+/// Two of Google's cases are left out: they expect that an unescaped character in a URL differs from the escaped one.
+/// In a parsed URL, both are the same.
 #[test]
 fn googles_cases_are_answered_as_expected() {
     let cases = google_cases();
@@ -346,8 +346,8 @@ fn sitemaps_are_those_of_the_whole_file() {
     );
 }
 
-/// Compares with `texting_robots` where that library is right: on files with common rules, spelled so that both parsers
-/// read them in the same way.
+/// Compares the results with those of `texting_robots`, on files with common rules that both parsers must read in the
+/// same way.
 #[test]
 fn the_answers_are_those_of_texting_robots_on_plain_files() {
     const PIECES: [&str; 12] = [
@@ -364,7 +364,7 @@ fn the_answers_are_those_of_texting_robots_on_plain_files() {
         let length = 1 + next(longest);
         (0..length).fold("/".to_owned(), |path, _| path + PIECES[next(PIECES.len())])
     };
-    // One of the library's faults is that it treats a dollar in the middle of a path as its end.
+    // `texting_robots` wrongly treats a dollar in the middle of a path as its end, so the paths have none there.
     let rule_path =
         |path: String| path.replace('$', "").replace("**", "*") + ["", "$"][path.len() % 2];
     let mut denied = 0;
@@ -391,7 +391,7 @@ fn the_answers_are_those_of_texting_robots_on_plain_files() {
     assert!(denied > 5_000, "only {denied} URLs were denied");
 }
 
-/// The files are designed to be slow. The bounds leave room for busy machines.
+/// The files are made to be slow to parse and match. The time limits leave room for busy machines.
 #[test]
 fn hostile_files_are_read_and_matched_in_time() {
     let full = |line: &str| {

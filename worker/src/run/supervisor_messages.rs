@@ -1,5 +1,5 @@
-//! The supervisor's messages to a worker: mappings, settings of crawls, tasks, the time until which it may start
-//! requests, recalls, and the order to drain.
+//! Handles the messages of the supervisor to its worker: mappings, settings of crawls, tasks, the end of the lease,
+//! recalls, and the order to drain.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::mapping_rules::MappingSetRules;
 use crate::now::Now;
 use crate::supervisor_reporter::SupervisorReporter;
 
-/// How long the confirmation of a recall waits for tasks that are being given back.
+/// How long the confirmation of a recall waits until tasks are given back.
 const RECALL_GRACE: Duration = Duration::from_millis(100);
 
 /// Handles the supervisor's messages.
@@ -29,7 +29,7 @@ pub(super) struct Worker {
     pub(super) journey: Rc<Journey>,
     pub(super) store: Arc<dyn Store>,
     pub(super) reporter: SupervisorReporter,
-    /// The number of runners at work.
+    /// The number of runners: loops that process the tasks of one site each.
     pub(super) runners: Rc<Cell<usize>>,
     pub(super) runner_ended: Rc<Notify>,
 }
@@ -150,7 +150,8 @@ impl Worker {
         });
     }
 
-    /// Removes the queued tasks in the recall's scope, to be given back. Running tasks continue to their end.
+    /// Removes the queued tasks in the recall's scope, and returns them to be given back. Running tasks continue to
+    /// their end.
     fn take_back_queued(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         self.journey.interrupt.wake_waiting();
         let queued = self.journey.sites.borrow_mut().take_queued(scope);

@@ -1,4 +1,4 @@
-//! JSON Feed (jsonfeed.org): an object with the version of the format, and a list of items, each with its URL.
+//! Reads a JSON Feed (jsonfeed.org): an object with the version of the format, and a list of items, each with its URL.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::FoundEntries;
 
-/// The beginning of a version, which names the format. In the text, its slashes may be escaped.
+/// The beginning of the version, by which the format is recognised. In the JSON text, the slashes may be escaped.
 const VERSION: &str = "jsonfeed.org/version/";
 
 /// The error that ends reading when no more entries are taken.
@@ -21,7 +21,7 @@ pub(super) fn is_sitemap(beginning: &str) -> bool {
     object.contains("\"version\"") && object.replace("\\/", "/").contains(VERSION)
 }
 
-/// Reads item by item, so that the items before a fault are found.
+/// Reads one item after another, so that the items before a fault are found.
 pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
     let text = text.trim_start_matches('\u{feff}');
     let mut json = serde_json::Deserializer::from_str(text);

@@ -1,9 +1,9 @@
-//! A sitemap that is a text with one URL per line.
+//! Reads a sitemap that is a text with one URL per line.
 
 use super::FoundEntries;
 
-/// Whether every line is a URL, a comment or blank; in a text that robots.txt names as a sitemap, one URL is enough.
-/// The last line may be truncated, unless the text is whole.
+/// Whether a text is a sitemap: every line is a URL, a comment or blank. If robots.txt lists the text as a sitemap
+/// (`is_named`), one URL is enough. The last line may be truncated, unless the text is whole.
 pub(super) fn is_sitemap(beginning: &str, is_whole: bool, is_named: bool) -> bool {
     let is_markup = beginning.trim_start().starts_with('<');
     let mut lines: Vec<&str> = beginning.lines().collect();
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
     }
 }
 
-/// The content of a line, if it has any.
+/// The content of a line; `None` for blank lines and comments.
 fn line_content(line: &str) -> Option<&str> {
     let line = line.trim();
     (!line.is_empty() && !line.starts_with('#')).then_some(line)

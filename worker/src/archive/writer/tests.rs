@@ -20,7 +20,7 @@ fn exchange(url: &str, payload: &[u8]) -> Exchange {
     }
 }
 
-/// The text of each file, in the order of their names.
+/// Returns the text of each file in the folder, in the order of their names.
 fn texts(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();

@@ -1,4 +1,5 @@
-//! Sequences of pages: which of them give a sign, and at which page.
+//! Tests sequences of pages of one site: which pages give a sign of a block, and the number of the page at which it is
+//! given.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::blocks::Sample;
 
 const CHALLENGE: &str = "<p>Hold on.</p><script>document.cookie = run()</script>";
 
-/// Notes a page. Returns `None` without a sign; otherwise whether the sign proves a block.
+/// Notes a page. Returns `None` if it gives no sign of a block; otherwise whether the sign proves a block.
 fn note_page(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option<bool> {
     let url = Url::parse(&format!("https://{site}/{path}")).unwrap();
     let response = Response {
@@ -29,7 +30,7 @@ fn note_page(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> O
 const SUSPECTED: Option<bool> = Some(false);
 const BLOCKED: Option<bool> = Some(true);
 
-/// The sign after each body. Each body is served for a URL of its own.
+/// The signs that a sequence of bodies gives. Each body is served for a URL of its own.
 fn signs(bodies: &[&str]) -> Vec<Option<bool>> {
     let mut pages = RepeatedPages::default();
     let numbered = bodies.iter().enumerate();

@@ -1,4 +1,4 @@
-//! The list itself: complete, well written, and cheap on healthy pages.
+//! Tests the list of signatures: it is complete and well written, and costs little time on healthy pages.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,7 @@ fn texts_compared_in_lower_case_are_in_lower_case() {
     }
 }
 
-/// If no condition were cheap, the whole text of every healthy page would be searched.
+/// Without a cheap condition, a signature would search the whole text of every healthy page.
 #[test]
 fn a_signature_that_fits_served_pages_has_a_condition_that_is_cheap_on_them() {
     for one in all_signatures() {

@@ -1,4 +1,5 @@
-//! Addresses of pages: which parts do not identify the page, and the shape of the address.
+//! Compares addresses of pages: finds the parts that do not identify the page, and the shape of the address, which
+//! similar addresses share.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,17 +9,18 @@ use webfill_urls::{Position, Url};
 
 use super::words::{FOLDED, is_token};
 
-/// The shortest part of an address that is removed from a text. Shorter parts may occur in any text.
+/// The length, in bytes, of the shortest part of an address that is removed from the page's text before pages are
+/// compared. Shorter parts may occur in any text.
 const LEAST_PART_BYTES: usize = 3;
 
 /// How many times a sequence of path segments must occur in a row to count as a cycle.
 const LEAST_TURNS: usize = 3;
 
-/// This many folders that already occurred in a path show that it goes in circles.
+/// A path goes in circles if this many of its folders already occurred earlier in it.
 const FOLDERS_AGAIN: usize = 2;
 
-/// A parameter of this name holds a session id only if its value has at least this many characters, because a
-/// conference has sessions, too, with short numbers.
+/// A parameter `session` holds a session id only if its value has at least this many characters. A shorter value may be
+/// the number of a conference's session.
 const SESSION: &str = "session";
 const SESSION_CHARACTERS: usize = 8;
 
@@ -53,7 +55,7 @@ pub(super) struct Address {
     pub(super) essence: Option<String>,
     /// The parts that similar addresses share: folders and the names of parameters.
     pub(super) shape: String,
-    /// A parameter has a token, which rarely identifies the page.
+    /// Whether one of the parameters is a random token, which rarely identifies the page.
     pub(super) has_token: bool,
     pub(super) numbers: Vec<u64>,
 }
@@ -88,7 +90,7 @@ fn identifying_part(url: &Url) -> Option<String> {
     let mut names = BTreeSet::new();
     let mut is_shorter = dropped || is_circle;
     for (name, value) in url.query_pairs() {
-        // Return addresses do not identify the page, and neither do repeated parameters.
+        // Parameters with the address of another page do not identify the page, and neither do repeated parameters.
         let is_kept =
             !is_insignificant(&name, &value) && !is_address(&value) && names.insert(name.clone());
         is_shorter |= !is_kept;
@@ -126,7 +128,7 @@ fn shape(url: &Url) -> String {
     shape
 }
 
-/// A path segment as it stands in a shape, where all numbers, tokens and dates are equal.
+/// Replaces a path segment in the shape of an address, so that all numbers, tokens and dates become equal.
 fn fold_segment(segment: &str) -> &str {
     let segment = segment.split(';').next().unwrap_or_default();
     let digits = segment.bytes().filter(u8::is_ascii_digit).count();
@@ -136,8 +138,8 @@ fn fold_segment(segment: &str) -> &str {
     }
 }
 
-/// The shown text without the page's own path and query values. Numbers stay, because they distinguish the pages of a
-/// list.
+/// Removes the page's own path and query values from its shown text. Numbers stay, because they distinguish the pages
+/// of a list.
 pub(super) fn without_address<'s>(url: &Url, shown: &'s str) -> Cow<'s, str> {
     let mut shown = Cow::Borrowed(shown);
     let values = url.query_pairs().map(|(_, value)| value.to_lowercase());
@@ -154,7 +156,7 @@ pub(super) fn without_address<'s>(url: &Url, shown: &'s str) -> Cow<'s, str> {
 
 /// Whether a path ends with a repeated sequence of segments, as in `/a/b/a/b/a/b`, or returns to earlier folders.
 fn is_circular(segments: &[&str]) -> bool {
-    // The last segment may be the page's own name.
+    // The last segment may be the page's own name, so the path is judged without it, too.
     let mut ends = [segments.len(), segments.len().saturating_sub(1)].into_iter();
     ends.any(|end| ends_in_circles(&segments[..end])) || returns_to_folder(segments)
 }

@@ -1,9 +1,9 @@
-//! Long rows of pages at addresses of the same shape without anything new: calendars of coming years, lists that do
-//! not end, numbers that only grow.
+//! Recognises endless series of pages: many pages in a row, at addresses of the same shape, that show nothing new.
+//! Examples are calendars of coming years and lists that do not end.
 //!
 //! A page has something new if one of its texts, values, pictures or numbers was not on earlier pages. Times, server
-//! signatures, numbers from the page's own address and numbers that rise with each request do not count ([`words`]).
-//! A page that links to pages not known as repetitions is not a repetition either.
+//! signatures, numbers from the page's own address and numbers that rise with each request do not count ([`words`]). A
+//! page that links to pages not known as repetitions is not a repetition either.
 
 use webfill_urls::{Url, chained_hash};
 
@@ -14,8 +14,8 @@ use super::{Page, hash, words};
 /// After this many pages in a row without anything new, at addresses of one shape, the next one counts as a repetition.
 pub(super) const LONG_ROW: u32 = 64;
 
-/// How many pages may count as list pages because they link to addresses of one shape, until a page at such an address
-/// has something new.
+/// So many pages are spared because they link to pages at addresses of one shape. Then one of the linked pages must
+/// show something new before further pages are spared.
 const MOST_PROMISES: u32 = 64;
 
 /// A number that has risen this often counts as a counter.
@@ -24,17 +24,18 @@ const RISES_OF_COUNTER: u8 = 3;
 const MOST_BRANCHES: usize = 2_048;
 const MOST_COUNTERS: usize = 8_192;
 
-/// Pages at addresses of one shape.
+/// The pages at addresses of one shape.
 #[derive(Debug, Default)]
 struct Branch {
-    /// Pages in a row without anything new.
+    /// The number of pages in a row that showed nothing new.
     row: u32,
-    /// How many pages did not count as repetitions because they linked to this branch, since it last had something new.
+    /// How many pages did not count as repetitions because they linked to pages of this branch, since a page of it last
+    /// showed something new.
     promises: u32,
     is_seen: bool,
 }
 
-/// Follows a number that stands at the same place in the texts of one branch's pages, for example a page number.
+/// Watches a number at one place in the texts of a branch's pages, such as the number of the page.
 #[derive(Debug, Default)]
 struct Counter {
     last: f64,
@@ -58,7 +59,7 @@ impl Default for Branches {
 }
 
 impl Branches {
-    /// Notes a page. Returns whether it belongs to a long row without anything new.
+    /// Notes a page. Returns whether it belongs to a long row of pages without anything new.
     pub(super) fn note_page(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let key = hash(&(page.scope, &page.address.shape));
         // The first pages of all branches are counted together, because a trap may invent ever new folders.
@@ -104,7 +105,7 @@ impl Branches {
         is_new
     }
 
-    /// Whether a number is a counter, which rises with each page.
+    /// Notes a number of a page. Returns whether it is a counter: a number that rises with each page.
     fn note_number(&mut self, place: u64, number: &str) -> bool {
         let Ok(number) = number.replace(',', "").parse::<f64>() else {
             return false;
@@ -116,7 +117,7 @@ impl Branches {
         !counter.has_fallen && counter.seen > RISES_OF_COUNTER
     }
 
-    /// Whether a page links to pages, at addresses of another shape, that may have something new.
+    /// Whether a page links to unknown pages, at addresses of another shape, that may show something new.
     pub(super) fn note_links(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let mut leads_on = false;
         for link in page.links {
@@ -147,8 +148,8 @@ impl Branches {
         leads_on
     }
 
-    /// The key under which the pages of a branch are counted. It is the branch's own if any of its pages were seen,
-    /// otherwise the common key of all unseen branches of the site.
+    /// The key under which a branch (the pages at addresses of one shape) is counted. It is the branch's own key if one
+    /// of its pages was seen, otherwise the common key of all unseen branches of the site.
     fn row_key(&self, scope: u64, branch: u64) -> u64 {
         let known = self.branches.get(branch);
         match known.is_some_and(|branch| branch.is_seen) {

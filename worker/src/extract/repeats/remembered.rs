@@ -1,4 +1,4 @@
-//! A bounded memory keyed by hashes: beyond twice the bound, the oldest entries are forgotten.
+//! A map with a bounded size, keyed by hashes: beyond twice the bound, the oldest entries are forgotten.
 
 use std::collections::HashMap;
 
@@ -28,9 +28,9 @@ impl<V: Default> Remembered<V> {
         self.recent.get(&key).or_else(|| self.older.get(&key))
     }
 
-    /// Returns whether the key is new.
+    /// Remembers a key. Returns whether it is new.
     pub(super) fn insert(&mut self, key: u64) -> bool {
-        // Most keys are known.
+        // A quick answer for the usual case: most keys are known.
         if self.recent.contains_key(&key) {
             return false;
         }
@@ -39,7 +39,7 @@ impl<V: Default> Remembered<V> {
         !is_known
     }
 
-    /// Marks a key as recent; returns whether it is known.
+    /// Marks a key as recent. Returns whether it was known.
     fn renew(&mut self, key: u64) -> bool {
         if self.recent.contains_key(&key) {
             return true;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The position of the first page found to be a repetition.
+/// The position of the first page that counts as a repetition of earlier pages.
 fn first_repetition(pages: impl Iterator<Item = (String, String)>) -> Option<usize> {
     let mut repeats = Repeats::default();
     let mut pages = pages.map(|(path, text)| {

@@ -5,14 +5,15 @@ use webfill_values::has_date_name;
 
 use crate::blocks::words;
 
-/// Replaces words that do not distinguish pages.
+/// Stands in a text for each word that does not distinguish pages, such as a time or a token.
 pub(super) const FOLDED: &str = "#";
 
-/// A run of this many letters and digits is a token, not the number of a thing.
+/// Runs of at least this many letters and digits are random tokens; shorter ones may be numbers of things, such as
+/// `x250`.
 const TOKEN_CHARACTERS: usize = 12;
 const HEX_TOKEN_CHARACTERS: usize = 8;
 
-/// Words next to numbers that describe the server or its visitors.
+/// A number next to one of these words describes the server or its visitors, as in `0.3 seconds`.
 const OF_SERVER: [&str; 18] = [
     "second",
     "sec",
@@ -34,7 +35,7 @@ const OF_SERVER: [&str; 18] = [
     "cached",
 ];
 
-/// The highest day of a month, and the years that calendars show.
+/// Numbers in these ranges may be days of a month, or years in a calendar.
 const LAST_DAY: u64 = 31;
 const YEARS: std::ops::Range<u64> = 1_900..2_200;
 
@@ -53,7 +54,8 @@ pub(super) fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !word.is_empty() && !has_digit(word))
 }
 
-/// Folds a text, which is in lower case. `address`: the numbers of its page's address.
+/// Replaces the changing words of a text, which is in lower case. `address` holds the numbers in the address of the
+/// page.
 pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
     let words: Vec<&str> = words(text).map(trim_punctuation).collect();
     let has_digits = has_digit(text);
@@ -88,7 +90,7 @@ fn has_digit(text: &str) -> bool {
 }
 
 fn trim_punctuation(word: &str) -> &str {
-    // Most words have none.
+    // Most words have no punctuation at their ends.
     let ends = [word.as_bytes().first(), word.as_bytes().last()];
     if ends
         .iter()
@@ -102,7 +104,7 @@ fn trim_punctuation(word: &str) -> &str {
 
 /// Whether a word is the name of a day or a month, in the supported languages.
 fn is_date_name(word: &str) -> bool {
-    // A name changes when it is translated to English: at least its first letter becomes a capital.
+    // Names of days and months are translated to English, which changes at least their first letter to a capital.
     word.len() <= 24 && has_date_name(word)
 }
 
@@ -129,7 +131,7 @@ fn distinguishes(word: &str, address: &[u64]) -> bool {
     }
 }
 
-/// Whether a word mixes letters and digits in a way that names do not.
+/// Whether a word is a random token: it mixes letters and digits in a way that names do not.
 pub(super) fn is_token(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();

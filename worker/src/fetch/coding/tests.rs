@@ -5,7 +5,7 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
 use super::*;
 
-/// [`HTML`] in `br`, encoded once, because this crate has only a decoder.
+/// [`HTML`] in `br` (Brotli). The bytes were encoded beforehand, because this crate contains only a decoder.
 const HTML_IN_BROTLI: &[u8] = b"\x1b\x35\x00\x20\x8c\xd3\x1d\xf3\xaf\xab\x66\x84\x4a\xef\x17\x1f\
     \x2a\x34\xc9\x13\x43\x07\x0e\x39\x60\xff\x97\x58\x62\x81\x16\x19\xd8\x80\x03\x89\xd3\x64\xf9\
     \x98\x01\xb1\x1d\x8c\xb3\x5f\x90\x98\x36\x07";
@@ -18,7 +18,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A member with every optional part of a header (RFC 1952, 2.3).
+/// Makes a gzip member whose header has every optional part (RFC 1952, 2.3).
 fn gzip_with_header(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::GzBuilder::new()
         .filename("page.html")

@@ -3,7 +3,8 @@ use std::sync::mpsc;
 
 use super::*;
 
-/// A fake system resolver: names that begin with `dead` have no answer until the bench is dropped.
+/// Lookups of names by a simulated system resolver. Names that begin with `dead` get no answer until the bench is
+/// dropped.
 struct Bench {
     names: Names,
     asked: Arc<AtomicUsize>,
@@ -24,7 +25,7 @@ fn bench(limit: Duration) -> Bench {
                 )))
             }
             Some("slow") => {
-                // Long enough that all requests of the test come while the lookup is under way.
+                // The lookup takes so long that all requests of the test arrive before its end.
                 std::thread::sleep(Duration::from_millis(300));
                 Ok(vec!["192.0.2.2:0".parse().unwrap()])
             }
@@ -47,7 +48,7 @@ impl Bench {
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// Even a busy machine answers within this time.
+/// A time limit that even a busy machine keeps if the resolver answers immediately.
 const SHORT: Duration = Duration::from_secs(1);
 
 #[tokio::test]
@@ -120,7 +121,7 @@ async fn names_without_an_answer_delay_no_other() {
 #[tokio::test]
 async fn a_lookup_that_nobody_waits_for_is_not_started() {
     let bench = bench(LONG);
-    // More lookups than there are places for names met for the first time.
+    // Begin more lookups than there are places for new names.
     let waiting: Vec<_> = (0..500)
         .map(|number| {
             let names = bench.names.clone();
