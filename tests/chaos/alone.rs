@@ -22,8 +22,8 @@ fn run_alone(store: Store, kind: Kind, fault: Fault) {
         kind,
         store,
         sites: 4,
-        // With the sites' delays, these pages take long enough that the first fault comes before the end, even on a
-        // busy machine.
+        // Because of the delays of the sites, these pages take so long that the first fault comes before the end, even
+        // on a busy machine.
         pages: 12,
         seed: 1,
         plan: plan_of(fault, 2, 800),
@@ -42,7 +42,7 @@ fn run_alone(store: Store, kind: Kind, fault: Fault) {
     );
 }
 
-/// The same fault once in a crawl and once in a fleet.
+/// One round with a crawl and one with a fleet, both with the same fault.
 fn crawl_and_fleet_rounds(fault: Fault) -> [(Kind, Fault); 2] {
     [(Kind::Crawl, fault), (Kind::Fleet, fault)]
 }
@@ -88,7 +88,7 @@ on_each_store! {
     a_commit_that_was_cut_short_is_undone: crawl_and_fleet_rounds(Fault::KillAt(Point::DuringCommit));
 }
 
-// The next two tests recognise the right moment by reading SQLite's file, so they do not exist for MongoDB.
+// The next two tests recognise the right moment in the file of SQLite, so they do not exist for MongoDB.
 
 #[test]
 fn what_was_fetched_and_not_saved_is_fetched_again() {

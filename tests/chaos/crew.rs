@@ -1,4 +1,5 @@
-//! The processes of one round. Starts them, restarts dead ones as an init system would, and injects faults.
+//! The processes of one round of a chaos test. Starts them, restarts dead ones as an init system would, and injects
+//! faults.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -30,10 +31,11 @@ pub(crate) const LONGEST_REQUEST: Duration = Duration::from_secs(4);
 const RESTART_AFTER: Duration = Duration::from_millis(200);
 const ROUND_LIMIT: Duration = Duration::from_secs(300);
 const SUPERVISORS: usize = 2;
-/// The durations of a site's backoffs. They are short, and so many that no site becomes unreachable.
+/// The durations of a site's backoffs, in seconds. They are short, and so many that no site becomes unreachable.
 const BACKOFFS: &str =
     "0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3";
-/// The durations of backoffs in rounds where sites become unreachable. A site that blocks never becomes unreachable.
+/// The durations of backoffs, in seconds, in rounds where sites may become unreachable. A site that blocks never
+/// becomes unreachable.
 const FEW_BACKOFFS: &str = "0.3,0.3";
 const REASONS: [&str; 5] = ["BLOCKED", "ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
 
@@ -73,7 +75,7 @@ pub(crate) struct Crew {
     members: Vec<Member>,
     /// The proxies of the supervisors, by the supervisors' numbers.
     pub(crate) proxies: Vec<Proxy>,
-    /// The routes to the web of the supervisors, or of the one crawl.
+    /// The routes to the web: one for each supervisor, or one for the crawl.
     pub(crate) ways: Routes,
     host: String,
     /// The folder with all state folders and logs.
@@ -197,7 +199,7 @@ impl Crew {
         }
     }
 
-    /// Restarts dead processes. Returns whether the crawl is finished.
+    /// Restarts the processes that have ended. Returns whether the crawl is finished.
     pub(crate) fn restart_dead(&mut self, roots: &[String]) -> bool {
         for member in &mut self.members {
             let code = member.restart_if_down();
@@ -213,8 +215,8 @@ impl Crew {
         self.finished
     }
 
-    /// Feeds the next seed, or asks whether the crawl is finished. `None` if no answer came. Then the dispatcher must
-    /// be asked which seeds it has accepted.
+    /// Feeds the next seed, or asks whether the crawl is finished. `None` if no answer came, so that the dispatcher
+    /// must be asked which seeds it has accepted.
     fn feed_or_check(&mut self, roots: &[String]) -> Option<bool> {
         if let Some(crawl) = &self.fed {
             let status =
@@ -288,7 +290,7 @@ impl Crew {
             let mut select = db.prepare(&format!("SELECT url FROM tasks WHERE {condition}"))?;
             select.query_map([], |row| row.get(0))?.collect()
         };
-        // An error means that the file does not exist yet, or that the dispatcher is starting.
+        // The file may not exist yet, or the dispatcher may be starting, so an error counts as no tasks.
         let found: rusqlite::Result<BTreeSet<String>> = read();
         found.unwrap_or_default()
     }
@@ -306,8 +308,7 @@ impl Crew {
         request_at(&endpoint(&self.host, CONTROL), request)
     }
 
-    /// Sends a request to the dispatcher in the same way as `webfill crawl`: on the socket that only this user can
-    /// reach.
+    /// Sends a request to the dispatcher as `webfill crawl` does: on the socket that only this user can reach.
     fn send_command(&self, request: &Value) -> Option<Value> {
         let socket = self.state.join("sockets/dispatcher-feeders");
         request_at(&format!("ipc://{}", socket.display()), request)

@@ -13,7 +13,7 @@ use webfill_tests::isolation::{
 use webfill_tests::site::Web;
 use webfill_tests::workplace::files_under;
 
-/// Starts a web that all these routes lead to.
+/// Starts a web that the routes of all machines lead to.
 pub(crate) fn start_web() -> Web {
     match is_isolated() {
         true => Web::start_on([0, 0, 0, 0].into()),
@@ -22,7 +22,7 @@ pub(crate) fn start_web() -> Web {
 }
 
 pub(crate) struct Routes {
-    /// The address of each machine, with the number of faults that block it now.
+    /// For each machine, the address at which it reaches the web, and the number of faults that now block this route.
     addresses: Vec<(String, u32)>,
     port: u16,
 }

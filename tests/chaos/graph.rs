@@ -12,7 +12,7 @@ use crate::trouble::Troubles;
 /// The delay of sites whose robots.txt demands none.
 pub(crate) const DEFAULT_DELAY: Duration = Duration::from_millis(200);
 
-/// The expected result of one page.
+/// The expected results for one page.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expected {
     pub(crate) outcome: &'static str,

@@ -13,12 +13,12 @@ use crate::graph::Graph;
 use crate::plan::Fault;
 use crate::round::{Injected, Report};
 
-/// Possible reasons why tasks have failed.
+/// Facts about a round that may explain why tasks have failed.
 pub(crate) struct Failures<'a> {
     pub(crate) visits: &'a Visits,
     /// URLs that were requested by a machine without a route to the web.
     pub(crate) without_route: &'a BTreeSet<String>,
-    /// Whether a host that has failed may become unreachable, so that all its queued tasks fail.
+    /// Whether one failure of a host may make it unreachable, so that all tasks of the host fail.
     pub(crate) of_whole_hosts: bool,
 }
 
@@ -130,16 +130,16 @@ fn find_repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) 
     (repeated, wrong)
 }
 
-/// On a busy machine, a worker notices within this time that its supervisor is dead.
+/// If a worker's supervisor is killed, the worker notices it within this time, even on a busy machine.
 const UNLINKED_LIVE: Duration = Duration::from_millis(500);
 
 /// Whether a fault explains that a page was requested again. The fault must have come between the two requests and
 /// affected the first one: some process held the task while the fault lasted.
 fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     let until = match fault.planned.fault {
-        // Connections may survive the fault. Their data arrive when the route is back, perhaps too late.
+        // Connections may survive the fault. The data of a request then arrive when the route is back, perhaps late.
         Fault::LosesWay(_) => fault.until + LONGEST_REQUEST,
-        // The workers of a killed supervisor may start another request before they notice.
+        // The workers of a killed supervisor may start another request before they notice its death.
         Fault::Kill(_) | Fault::KillAt(_) => fault.until + UNLINKED_LIVE,
         _ => fault.until,
     };
@@ -148,15 +148,15 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     }
     let of_host = |url: &String| url.starts_with(&format!("http://{}/", first.host));
     match (first.is_robots(), fault.planned.fault) {
-        // The changed clock makes cached robots.txt files expire.
+        // The clock is wrong during the fault, so cached robots.txt files may have expired.
         (true, Fault::Clock(_)) => true,
-        // A robots.txt is requested for any task of its host.
+        // A robots.txt is requested for the sake of any task of its host.
         (true, _) => fault.held.iter().any(of_host),
         (false, _) => fault.held.contains(&url_of(first)),
     }
 }
 
-/// Describes a fault by the times of two requests for a page, and by whether it affected the page.
+/// Describes when a fault happened relative to two requests for a page, and whether it affected the page.
 fn describe_timing(fault: &Injected, first: &Visit, again: &Visit) -> String {
     let after = |at: Instant, visit: &Visit| {
         let ms = |span: Duration| span.as_millis() as i64;
@@ -221,7 +221,7 @@ fn find_store_differences(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -
     wrong
 }
 
-/// Checks the frontier's file: its integrity, its counts, and the state of each task.
+/// Checks the frontier's file (the database of tasks): its integrity, its counts, and the state of each task.
 pub(crate) fn check_frontier(path: &Path, graph: &Graph) -> Vec<String> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let db = db.unwrap_or_else(|error| panic!("cannot open {}: {error}", path.display()));
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
     use crate::plan::PlannedFault;
 
-    /// The requests of one site: their paths, with start and end in milliseconds.
+    /// Log entries of requests to one site, made from their paths, starts and ends in milliseconds.
     fn visits(requests: &[(&str, u64, u64)]) -> Visits {
         let zero = Instant::now();
         let at = |ms| zero + Duration::from_millis(ms);

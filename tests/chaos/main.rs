@@ -1,10 +1,10 @@
 //! Chaos tests: crawls under continuous faults. The web is generated, so the expected results are known. They are
-//! compared with the access log, the store and the frontier's file.
+//! compared with the access log, the store and the frontier's file (the database of tasks).
 //!
 //! - `mixed`: faults of all kinds, generated from a seed, which `make chaos` runs for minutes;
 //! - `alone`: one kind of fault at a time;
 //! - `points`: kills at certain moments of a task;
-//! - `power_loss`: what the disk may hold after a loss of power;
+//! - `power_loss`: crawls that continue from the possible states of the disk after a loss of power;
 //! - `resources`: full disks, little memory, damaged files.
 
 mod alone;

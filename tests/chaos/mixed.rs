@@ -23,14 +23,14 @@ const SCENES: [(Kind, Store); 4] = [
     (Kind::Fleet, Store::Mongodb),
 ];
 
-/// Plans round `number` of a seed, with `pages` pages on each site. The plan has more faults than fit into the time of
-/// the crawl.
+/// Plans round `number` of a seed, with `pages` pages on each site. The plan has so many faults that the crawl ends
+/// before the last one.
 fn plan_round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> Round {
     let mut rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(number));
     Round {
         kind,
         store,
-        // A fleet gets so many sites that, if all sites of a machine fail, the machine is recognised as the cause.
+        // A fleet gets more sites, because a machine counts as the cause of failures only if many of its sites fail.
         sites: match kind {
             Kind::Crawl => 6,
             Kind::Fleet => 12,
@@ -54,7 +54,7 @@ fn assert_no_violations(seed: u64, round: &Round, report: &Report) {
     );
 }
 
-/// Runs the scenes in parallel, each with one of the seeds.
+/// Runs each scene with one of the seeds. The scenes run in parallel.
 fn run_short_rounds(seeds: [u64; 2], scenes: &[(Kind, Store)]) {
     std::thread::scope(|threads| {
         for (seed, scene) in seeds.into_iter().zip(scenes) {
@@ -92,7 +92,7 @@ fn hundreds_of_faults_lose_nothing_and_harm_no_site() {
     let name = "mixed::hundreds_of_faults_lose_nothing_and_harm_no_site";
     match std::env::var_os("MONGODB_URI") {
         None => run_isolated_if_possible(name, hundreds_of_faults),
-        // A MongoDB server that was started elsewhere cannot be reached from an isolated network.
+        // A MongoDB server outside of the isolated network could not be reached, so the network is not isolated.
         Some(_) => hundreds_of_faults(),
     }
 }
@@ -111,7 +111,7 @@ fn hundreds_of_faults() {
         eprintln!("without MongoDB, because there is no server");
         &SCENES[..2]
     };
-    // Each scene runs at least once.
+    // The first condition makes each scene run at least once.
     while rounds < scenes.len() as u64 || started.elapsed() < limit {
         let scene = scenes[rounds as usize % scenes.len()];
         let round = plan_round(seed, rounds, scene, 20);

@@ -6,8 +6,8 @@ use fastrand::Rng;
 
 use crate::trouble::Trouble;
 
-/// A fault. A number is its duration in milliseconds. If several processes or supervisors are possible,
-/// `PlannedFault::pick` chooses one.
+/// A fault. A number is its duration in milliseconds. If it can affect several processes, `PlannedFault::pick` chooses
+/// one of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
     /// `kill -9` of a process of this role.
@@ -16,9 +16,9 @@ pub(crate) enum Fault {
     KillAll,
     /// `kill -9` of a process at a certain moment of a task.
     KillAt(Point),
-    /// SIGSTOP, and SIGCONT after this many milliseconds.
+    /// SIGSTOP for a process of this role, and SIGCONT after this many milliseconds.
     Stop(&'static str, u64),
-    /// A supervisor's connections are closed, and new ones are closed, too.
+    /// A supervisor's connections to the dispatcher are closed, and so are new ones.
     Cut(u64),
     /// A supervisor's connections stay open, but transfer no data.
     Silence(u64),
@@ -26,7 +26,7 @@ pub(crate) enum Fault {
     Slow(u64),
     /// Every message between a supervisor and its dispatcher arrives twice.
     Twice(u64),
-    /// Messages arrive in another order.
+    /// Messages between a supervisor and its dispatcher arrive in another order.
     Swap(u64),
     /// A second supervisor starts with the id of a running one.
     SameId(u64),
@@ -34,13 +34,13 @@ pub(crate) enum Fault {
     SecondDispatcher,
     /// The wall clock of all processes is wrong by this many hours from now on.
     Clock(i8),
-    /// A machine loses its route to the web, but still reaches the dispatcher.
+    /// A machine loses its route to the web, but still reaches the dispatcher, for this many milliseconds.
     LosesWay(u64),
-    /// A site is in trouble.
+    /// A site is in trouble for this many milliseconds.
     Site(Trouble, u64),
-    /// An operator pauses the crawl.
+    /// An operator pauses the crawl, and resumes it after this many milliseconds.
     Pause(u64),
-    /// An operator sets a limit of pages for a site.
+    /// An operator limits the pages of a site, and removes the limit after this many milliseconds.
     Limit(u64),
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum Point {
     DuringCommit,
 }
 
-/// A fault of a plan.
+/// A fault in a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PlannedFault {
     /// The time from the previous fault to this one.
@@ -90,7 +90,7 @@ impl fmt::Display for PlannedFault {
     }
 }
 
-/// The kind of a crawl.
+/// The way in which a round crawls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     /// `webfill crawl`.
@@ -120,10 +120,10 @@ pub(crate) fn plan_of(fault: Fault, count: usize, wait_ms: u64) -> Vec<PlannedFa
 }
 
 fn draw_fault(kind: Kind, rng: &mut Rng) -> Fault {
-    // These pauses vary around the lease of one second. Some are shorter, but most are longer.
+    // The durations are chosen around the lease, which is one second. Most are longer than the lease.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
-    // These faults are so frequent that nearly every round of a fleet has some of both.
+    // A pause or a limit is chosen so often that nearly every round of a fleet has some of both.
     match (kind, rng.usize(..10)) {
         (Kind::Fleet, 0) => return Fault::Pause(ms),
         (Kind::Fleet, 1) => return Fault::Limit(ms),
@@ -142,7 +142,7 @@ fn draw_fault(kind: Kind, rng: &mut Rng) -> Fault {
             [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][rng.usize(..3)],
         )),
         11..15 => Some(Fault::Site(draw_trouble(rng), ms)),
-        // The fault lasts longer than the dispatcher needs to notice it.
+        // The route is lost for longer than the dispatcher needs to notice this.
         15..17 => Some(Fault::LosesWay(2 * ms)),
         _ => None,
     };

@@ -12,7 +12,7 @@ use webfill_tests::site::AccessLog;
 use crate::crew::Crew;
 use crate::plan::Point;
 
-/// How long to wait for the moment. It never comes if the crawl has nothing to do.
+/// The longest wait for the moment. The moment never comes if the crawl has nothing to do.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// Kills processes at this moment. Returns false if the moment did not come.

@@ -15,7 +15,7 @@ const LATER: Duration = Duration::from_millis(120);
 /// The number of bytes in the greeting with which every connection begins.
 const GREETING: usize = 64;
 
-/// How the proxy treats connections and messages.
+/// How the proxy currently treats connections and messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Weather {
     Fair,
@@ -110,8 +110,8 @@ struct Pump {
     to: TcpStream,
     /// The bytes of a message that has not arrived completely.
     unread: Vec<u8>,
-    /// The number of greeting bytes that are still to come. They are passed on immediately, because each peer waits for
-    /// parts of the other's greeting.
+    /// The number of greeting bytes (the beginning of a connection) that are still to come. They are passed on at once,
+    /// because each peer waits for parts of the other's greeting.
     greeting: usize,
     /// A message that waits until the next one has been passed on.
     waiting: Option<Vec<u8>>,
@@ -146,7 +146,7 @@ impl Pump {
                 break;
             }
         }
-        // Closing both sides ends the other direction as well.
+        // Closing both sides also ends the thread for the other direction.
         let _ = self.from.shutdown(Shutdown::Both);
         let _ = self.to.shutdown(Shutdown::Both);
     }

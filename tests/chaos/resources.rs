@@ -34,8 +34,8 @@ fn crawl(work: &Workplace, web: &Web, urls: &[String]) -> Run {
     work.crawl(web).args(urls)
 }
 
-/// Damages a database between two runs of a crawl. The second run must end with the exit code `code`, name the file,
-/// and leave it unchanged.
+/// Damages a database between two runs of a crawl by `spoil`. The second run must end with the exit code `code`, name
+/// the file, and leave it unchanged.
 fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     let web = Web::start();
     let urls = [
@@ -61,7 +61,7 @@ fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
         "it was written to"
     );
 
-    // With an intact copy of the file, the crawl continues.
+    // After the intact file is put back, the crawl continues.
     remove_logs_of(&path);
     fs::write(&path, intact).expect("our own folder");
     crawl(&work, &web, &urls).finish().expect_code(0);
@@ -71,7 +71,7 @@ fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
 
 fn remove_logs_of(database: &Path) {
     for end in ["db-wal", "db-shm"] {
-        // The write-ahead log exists only while a process has the database open.
+        // The file may be missing, because the write-ahead log exists only while a process has the database open.
         let _ = fs::remove_file(database.with_extension(end));
     }
 }
@@ -124,8 +124,8 @@ fn a_full_disk_for_logs_stops_no_crawl() {
     });
 }
 
-/// Serves a page that takes long in any worker. It is deep and wide, and its mapping compares each part with all other
-/// parts.
+/// Serves a page that takes long in any worker: its tree is deep and wide, and its mapping compares each part with all
+/// other parts.
 fn serve_slow_page(web: &Web, work: &Workplace) -> String {
     let site = web.site("burner.test");
     let (depth, width) = (100, 20_000);
@@ -220,7 +220,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
         .start();
     let deaths = kill_workers_during(&killer, &mut run, &work);
     run.finish().expect_code(0);
-    // If a worker dies before it has written its crash marker, no page is blamed.
+    // A worker may die before it has written its crash marker. No page is blamed for this death.
     assert!(deaths >= 3, "{deaths}");
     let pages = work.stored().pages();
     assert_eq!(pages[&killer].outcome, "crashed");
@@ -232,7 +232,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Limits the memory of a process to slightly more than it uses at present.
+/// Limits the memory of a process to slightly more than it uses now, so that it soon fails.
 fn limit_memory(process: &Process) {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid));
     let status = status.expect("it lives");
@@ -260,7 +260,7 @@ fn workers_that_run_out_of_memory_are_replaced_and_their_pages_fetched_again() {
         site.serve("/7", page("/7").html("<p>x</p>".repeat(500_000)));
         site.url("/")
     });
-    // By default, the allocator takes a gigabyte at once, so a limit set later would have no effect.
+    // By default, the allocator reserves a gigabyte at the start, so a limit set later would have no effect.
     let run = crawl(&work, &web, &urls).env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
     let mut run = run.start();
     web.log()

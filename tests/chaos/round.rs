@@ -26,20 +26,20 @@ const TICK: Duration = Duration::from_millis(20);
 /// The longest time that a crawl may take after the last fault. If it takes longer, tasks must have been lost.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The store of a round's pages.
+/// The kind of store in which a round stores its pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Store {
     Sqlite,
     Mongodb,
 }
 
-/// The settings of a round.
+/// The settings of a round (one crawl with its faults).
 pub(crate) struct Round {
     pub(crate) kind: Kind,
     pub(crate) store: Store,
     pub(crate) sites: usize,
     pub(crate) pages: usize,
-    /// Whether sites become unreachable after a short trouble.
+    /// Whether sites become unreachable after only two backoffs.
     pub(crate) gives_up: bool,
     /// The seed from which the web is generated.
     pub(crate) seed: u64,
@@ -68,11 +68,11 @@ pub(crate) struct Report {
     pub(crate) without_route: usize,
     pub(crate) robots: usize,
     pub(crate) elapsed: Duration,
-    /// The violations that were found.
+    /// The violations that were found, each as a sentence.
     pub(crate) wrong: Vec<String>,
 }
 
-/// What must be done later to end a fault.
+/// An action that ends a fault later.
 enum PendingRepair {
     Continue(u32),
     Fair(usize),
@@ -187,8 +187,8 @@ impl Scene {
         self.undo_due_faults(Instant::now() + Duration::from_secs(3_600));
     }
 
-    /// Whether a fault is due. For a fault that waits for a moment of a task, the wait begins only when there are
-    /// tasks. On a busy machine, the processes take longer to start than such a fault waits.
+    /// Whether the next fault is due. A fault that waits for a moment of a task is due only when pages are being
+    /// fetched, because the start of the processes on a busy machine would take longer than it waits.
     fn is_due(&self, planned: &PlannedFault, last: Instant) -> bool {
         let is_of_task = matches!(planned.fault, Fault::KillAt(_));
         last.elapsed() > Duration::from_millis(planned.wait_ms)
@@ -196,7 +196,7 @@ impl Scene {
     }
 
     /// Lets the crawl finish without further faults. Tasks that failed because their site was in trouble are retried,
-    /// as users would do. No other task may have failed.
+    /// as users would do. A task that failed for another reason is a violation.
     fn finish(&mut self) {
         let failed = self.crew.failed_urls();
         if failed.is_empty() || !self.wrong.is_empty() {
@@ -232,7 +232,7 @@ impl Scene {
         urls
     }
 
-    /// Notes which tasks are held, while faults last.
+    /// While faults last, notes the tasks that processes hold.
     fn note_held_tasks(&mut self) {
         let now = Instant::now();
         if self.injected.iter().any(|fault| fault.until >= now) {
@@ -258,7 +258,7 @@ impl Scene {
         }
     }
 
-    /// Injects a fault. Returns false if there is no process that it could affect.
+    /// Injects a fault. Returns false if no process exists that the fault could affect.
     fn try_inject(&mut self, planned: PlannedFault, until: Instant) -> bool {
         let pick = planned.pick;
         match planned.fault {
@@ -306,7 +306,7 @@ impl Scene {
                 self.mends.push((until, PendingRepair::Recover(host)));
             }
             Fault::Pause(_) => {
-                // Even without an answer, the crawl may be paused, so always resume it later.
+                // The crawl may be paused even if no answer came, so it is always resumed later.
                 self.crew.pause();
                 self.mends.push((until, PendingRepair::Resume));
             }
@@ -365,7 +365,7 @@ impl Scene {
         }
     }
 
-    /// Checks that the second dispatcher was refused if the first one was running all the time.
+    /// Checks that the second dispatcher was refused, provided that the first one was running all the time.
     fn check_second_dispatcher(&mut self, mut second: Running, first: &[u32]) {
         let lived = !first.is_empty() && self.dispatcher_pids() == first;
         match second.exit_status() {

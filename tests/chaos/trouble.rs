@@ -14,11 +14,11 @@ pub(crate) enum Trouble {
     Fails(u16),
     /// A challenge page for every request.
     Blocks,
-    /// Each connection is reset, as if a route was lost.
+    /// Each connection is reset, as if a route was lost on the way.
     Resets,
 }
 
-/// The sites that are in trouble now.
+/// The hosts that are in trouble now.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Troubles {
     of_hosts: Arc<Mutex<BTreeMap<String, Trouble>>>,

@@ -1,4 +1,5 @@
-//! Tests the limits that sites with the same address or provider share, by the access log of all these sites together.
+//! Tests the limits on requests to all sites with the same IP address or hosting provider, by the access log of these
+//! sites.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// After a late request, the next one may follow sooner than the delay, by at most this time.
+/// If a request is late, the next one may follow sooner than the delay, by at most this time.
 const SLACK: Duration = Duration::from_secs(1);
 
 /// Two public addresses of the isolated machine.
@@ -74,8 +75,8 @@ fn request_span(visits: &Visits) -> Duration {
     last.duration_since(first)
 }
 
-/// Checks that all requests together take at least as long as the delay requires. The first page after a robots.txt may
-/// follow immediately.
+/// Checks that the requests to all sites together are as far apart as the delay requires. The first page after a
+/// robots.txt may follow immediately.
 fn assert_spread(visits: &Visits, delay: Duration) {
     let least = delay * (visits.len() as u32 - 2) - SLACK;
     let span = request_span(visits);
@@ -86,7 +87,7 @@ fn assert_spread(visits: &Visits, delay: Duration) {
     );
 }
 
-/// Checks that each page was requested once, and that nothing else was requested but robots.txt.
+/// Checks that each page was requested once, and nothing else except robots.txt.
 fn assert_each_once(visits: &Visits, pages: usize) {
     let counts = visits.counts();
     let repeated: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();

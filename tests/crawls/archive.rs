@@ -75,7 +75,7 @@ fn answer_of<'a>(records: &'a [WarcRecord], url: &str) -> &'a WarcRecord {
     answer
 }
 
-/// The head of a request in the form in which the server received it.
+/// The head of a request as the server received it.
 fn request_head(visit: &Visit) -> String {
     let headers = visit.headers.iter();
     let lines: String = headers
@@ -199,7 +199,7 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let web = Web::start();
     let site = web.site(HOST);
     site.serve_otherwise(|request| {
-        // `/again/x` has the same document as `/x`.
+        // `/again/x` has the same document as `/x`, so the archive must contain its body only once.
         incompressible_page(request.path.trim_start_matches("/again")).into()
     });
     let work = Workplace::new();

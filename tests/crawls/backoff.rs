@@ -1,4 +1,5 @@
-//! Tests backoffs: while a site is in trouble, its tasks stay queued, and none is lost, however the site fails.
+//! Tests backoffs (waits in which a site in trouble gets no requests): the site's tasks stay queued, and none is lost,
+//! however the site fails.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,8 +17,8 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0.1"])
 }
 
-/// A robots.txt with a delay that is long enough to recall the tasks of a blocking site. At most one more request
-/// starts before the recall.
+/// A robots.txt with a long delay. It gives the dispatcher time to recall the tasks of a blocking site, so at most one
+/// more request starts.
 const TIME_TO_RECALL: &str = "User-agent: *\nCrawl-delay: 1\n";
 
 /// Checks that this many pages are stored, all with the outcome `ok`.
@@ -198,13 +199,13 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     assert_all_ok(&work, 60);
     assert_eq!(site.visits().pages().len(), 70);
     let visits = site.visits().pages();
-    // The tenth refusal answers a probe, so a backoff must follow it. After the fifth refusal, one more request may
-    // start before its task is recalled.
+    // The tenth refusal is the answer to a probe (a single test request after a backoff), so another backoff must
+    // follow it. After the fifth refusal, one more request may start before its task is recalled.
     let rest = visits.0[30].started_at - visits.0[29].started_at;
     assert!(rest >= Duration::from_millis(300), "it rested for {rest:?}");
 }
 
-/// Every page redirects to a captcha with status 200, as one of the large search engines does.
+/// The site redirects every page to a captcha with status 200, as one of the large search engines does.
 #[test]
 fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_blocked() {
     let web = Web::start();
@@ -227,7 +228,8 @@ fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    // The second backoff would last longer than the patience.
+    // The second backoff of the blocking site would last longer than the patience of the crawl, so its pages end as
+    // blocked.
     let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome_count(code));
     assert_eq!(counts, [30, 30, 0], "{}", summary.json);
     assert_eq!(summary.json["queued"], 0);

@@ -23,7 +23,7 @@ fn challenge() -> Page {
         .html("<script>document.cookie = 'token=1'; location.reload();</script>")
 }
 
-/// A challenge page that is recognisable only by a header.
+/// A challenge page that only a header identifies as such.
 fn challenge_by_header() -> Page {
     page("Home")
         .status(403)
@@ -31,7 +31,7 @@ fn challenge_by_header() -> Page {
         .field("name", "Nobody")
 }
 
-/// A refusal that is recognisable only by its body.
+/// A refusal of the crawler that only its body identifies as such.
 fn refusal() -> Page {
     status(403)
         .header("content-type", "text/html")
@@ -65,7 +65,7 @@ fn unknown_challenge() -> Page {
         .html(" ".repeat(700))
 }
 
-/// For each blocked URL, the signature and the grade in its warning.
+/// For each blocked URL, the signature (the known mark of a block) and the grade in its warning.
 fn warnings(work: &Workplace) -> BTreeMap<String, (String, String)> {
     let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
     let logs = work.logs();
@@ -118,7 +118,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         .finish()
         .expect_code(0);
 
-    // The backoff of the blocking sites would last longer than the crawl's patience.
+    // The backoff of the blocking sites would last longer than the crawl's patience, so their pages end as blocked.
     let summary = run.summary();
     let counts =
         ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome_count(code));
@@ -311,7 +311,8 @@ fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     assert_eq!(counts, [12, 12, 0], "{}", summary.json);
 }
 
-/// A page that resembles a challenge counts as a page if its site also serves other pages. It is fetched once more.
+/// A page that resembles a challenge counts as a page if its site also serves other pages. It is fetched once more
+/// before that.
 #[test]
 fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
     let web = Web::start();
@@ -344,7 +345,7 @@ fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
     }
 }
 
-/// The command gets the crawl's state folder. It works both while the crawl runs and after its end.
+/// `webfill site` finds the crawl by its state folder. It works both while the crawl runs and after its end.
 #[test]
 fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     let web = Web::start();

@@ -13,7 +13,7 @@ use webfill_tests::workplace::Workplace;
 
 mod processes;
 
-/// The delay of sites in [`Workplace::crawl`].
+/// The delay between two requests to a site, as [`Workplace::crawl`] sets it.
 const DELAY: Duration = Duration::from_millis(200);
 
 /// A crawl in the lane `browser`. Chromium's sandbox is switched off, because it does not work for root.
@@ -101,7 +101,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
         1 + 3 + 1 + 3,
         "no styles, no images: {counts:?}"
     );
-    // Each page has timers of three seconds, but the browser does not wait for them in real time.
+    // Each page sets timers of three seconds, but the browser makes its clock run faster, so nothing waits for them.
     let waits = DELAY * u32::try_from(visits.len()).unwrap();
     let rest = started.elapsed().saturating_sub(waits);
     println!("{rest:?} beside the delays");

@@ -26,7 +26,8 @@ fn public_crawl(work: &Workplace) -> Run {
     ])
 }
 
-/// Starts a web at the public address, and a listener at the same port of the private address.
+/// Starts a web at the public address, and a listener at the same port of the private address, which must get no
+/// connection.
 fn start_web_and_listener() -> (Web, TcpListener) {
     add_address(PUBLIC);
     add_address(PRIVATE);

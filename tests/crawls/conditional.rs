@@ -16,7 +16,8 @@ const ADA: &str = "http://people.example/ada";
 /// The `ETag` header that Apache's `mod_deflate` sends with a compressed page.
 const ETAG: &str = "W/\"one-gzip\"";
 
-/// The same tag without Apache's suffix. Apache compares tags before it adds the suffix, so it knows only this one.
+/// The same tag without Apache's suffix `-gzip`. Apache adds the suffix after it has compared tags, so the condition
+/// must contain this form, too.
 const UNMARKED: &str = "W/\"one\"";
 
 /// Answers with status 304 if the client already has the page.
@@ -82,7 +83,7 @@ impl Checks {
     }
 }
 
-/// The columns that stay the same if a check finds the page unchanged.
+/// The columns of a stored page that stay the same if a check finds the page unchanged.
 const KEPT: [&str; 9] = [
     "fields",
     "links",
@@ -226,7 +227,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
     let before = checks.pages();
     let file = checks.work.path("store.db");
     let asked = AtomicUsize::new(0);
-    // The server answers that the page has not changed. Meanwhile the store has lost its pages, so the page must be
+    // The server answers that the page has not changed. But the store has meanwhile lost its pages, so the page must be
     // requested again.
     checks.site().serve_with("/ada", move |request| {
         let db = rusqlite::Connection::open(&file).unwrap();
@@ -258,7 +259,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
 #[test]
 fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
     let checks = Checks::new(None);
-    // No mapping is for this document. If one was and had never been applied, each fetch would have to be
+    // No mapping matches this document. If a matching mapping had never been applied to it, each fetch would be
     // unconditional.
     let papers = checks.web.site("papers.test");
     papers.serve_with("/torn.pdf", |request| {

@@ -267,7 +267,7 @@ fn an_unlinked_page_is_still_checked() {
     site.serve("/chair", status(404));
     site.serve("/table", text_page("A better table"));
     watched.run(&["/list"], &crawl);
-    // The changed page was fetched twice.
+    // The changed page was fetched twice, because each change is confirmed by a second fetch.
     assert_eq!(since(), [1, 1, 2]);
     assert_eq!(
         reported_kinds(&watched, "/table"),
@@ -323,7 +323,7 @@ fn last_check_time(watched: &Watched, path: &str) -> String {
 #[test]
 fn a_task_repeated_after_a_crash_is_one_check() {
     let watched = Watched::new(UNMAPPED, None);
-    // The second run can fetch nothing.
+    // With this setting, a run that fetches nothing successfully does not fail.
     let settings = json!({"fail_on": ["never"]});
     watched.site().serve("/chair", text_page("A chair"));
     watched.run(&["/chair"], &settings);
@@ -340,7 +340,7 @@ fn a_task_repeated_after_a_crash_is_one_check() {
         last_check_time(&watched, "/chair") != judged_before
     });
     supervisor.signal(Signal::KILL);
-    // The run continues by itself, or another command resumes it.
+    // Either the run continues by itself, or another command resumes it.
     if running.finish().status.code() != Some(0) {
         watched.run(&["/chair"], &settings);
     }

@@ -9,7 +9,7 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// How long the crawl must wait: the lease, a second for differences between clocks, and the longest request
+/// The time that the crawl must wait: the lease, a second for differences between clocks, and the longest request
 /// (connection and response).
 const WAIT: Duration = Duration::from_secs(2 + 1 + 2 + 4);
 
@@ -76,8 +76,8 @@ impl Crawled {
         std::fs::copy(self.work.path("state").join(name), elsewhere.join(name)).unwrap();
     }
 
-    /// Checks that the crawl reports its wait, also after it was killed during the wait. No site may be visited before
-    /// the wait is over.
+    /// Checks that the crawl reports its wait, even if it was killed during an earlier wait. No site may be visited
+    /// before the wait is over.
     fn assert_continues_after_wait(&self) {
         let before = self.web.visits().len();
         let began = Instant::now();

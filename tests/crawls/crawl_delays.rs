@@ -5,7 +5,7 @@ use std::time::Duration;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// The delay in seconds if robots.txt has no valid time.
+/// The delay in seconds if robots.txt sets no valid one.
 const DEFAULT: f64 = 3.0;
 
 /// The longest delay that these crawls accept, in seconds.
@@ -40,7 +40,7 @@ const LINES: &[(&str, &str, f64)] = &[
     ("words", "Crawl-delay: slowly", DEFAULT),
 ];
 
-/// For each case: its name, a whole robots.txt file, and the delay of the group that applies, in seconds.
+/// For each case: its name, a whole robots.txt file, and the delay that it sets for webfill, in seconds.
 const FILES: &[(&str, &str, f64)] = &[
     (
         "own-group",

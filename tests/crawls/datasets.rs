@@ -54,7 +54,7 @@ fn no_file_of_the_state_folder_is_open_to_others() {
     let state = work.path("state");
     assert!(files_under(&state).len() > 5);
     assert_eq!(files_open_to_others(&state), [""; 0]);
-    // A copied folder may have files with this mode.
+    // A copied state folder may have files that other users can read. The next run must change their modes.
     for path in files_under(&state).iter().filter(|path| !path.is_symlink()) {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
     }
@@ -137,12 +137,12 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
         assert!(output.contains(part), "{output}");
     }
     assert!(work.stored().records_of("people").is_empty());
-    // The command has no seeds file, from which it could take another dataset by mistake.
+    // This command names no seeds file, so it cannot take the name of another dataset from one.
     let resumed = crawl(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "mine");
     assert_dataset_is_complete(&work, "mine", "people");
     mine(people()).finish().expect_code(0);
-    // A crawl that names another dataset gets all of its values from pages already fetched.
+    // A crawl that names another dataset gets all of its values from pages that were fetched before.
     let visits = web.visits().len();
     people()
         .args(["--dataset", "other"])
@@ -227,7 +227,7 @@ fn a_resumed_crawl_keeps_the_list_of_repeated_lines() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("people.example");
     site.serve_otherwise(|request| page(&request.path).into());
-    // A resumed crawl recognises a file by its first 4096 bytes.
+    // A resumed crawl recognises a file by its first 4096 bytes. The long note moves the end of the row beyond them.
     let note = "n".repeat(5_000);
     let csv = format!(
         "id,url,name,note\n1,http://people.example/1,,{note}\n1,http://people.example/2,,\n"
@@ -268,7 +268,7 @@ fn a_corrected_value_in_the_seeds_is_taken() {
     // The third file has a name, which replaces the name from the page.
     crawl_csv(&work, &web, &line("Augusta Ada", ""), "third");
     let record = work.stored().record("1");
-    // An emptied cell withdraws the former value of the cell.
+    // An empty cell in the third file removes the value that the cell had before.
     assert_eq!(
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Augusta Ada"), &Value::Null)

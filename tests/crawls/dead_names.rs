@@ -28,7 +28,8 @@ fn reply(name: &str) -> Reply {
     }
 }
 
-/// A public web whose hosts have names of this kind. Every path of a host has a page.
+/// A web at a public address. The names of its hosts begin with this kind (such as `dead` or `slow`), and every path
+/// of a host has a page.
 fn start_web(kind: &str, hosts: usize) -> Web {
     add_address(PUBLIC);
     let web = Web::start_on(public_address());
@@ -75,7 +76,8 @@ fn host_spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
     spans
 }
 
-/// The crawl has more dead sites than a supervisor with one worker can hold tasks.
+/// The crawl has more dead sites than a supervisor with one worker can hold tasks, so a task that waits for a name must
+/// not take a place.
 #[needs(namespaces)]
 #[test]
 fn healthy_sites_keep_their_pace_beside_dead_names() {
@@ -102,7 +104,8 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
             assert_eq!(summary.outcome_count("dns_error"), 2 * DEAD as u64);
             let spans = host_spans(&web, HEALTHY, PAGES);
             let bound = DELAY * (PAGES as u32 - 1);
-            // A busy machine delays some hosts a lot, and each page of all other hosts a little.
+            // A busy machine delays some hosts a lot, and the pages of all other hosts a little, so a quarter of the
+            // hosts is not judged.
             let share = bound.as_secs_f64() / spans[HEALTHY / 4].as_secs_f64();
             assert!(share >= 0.75, "{share:.3} of the pace: {spans:?}");
         },
@@ -137,7 +140,7 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
         || {
             let work = Workplace::new();
             let names = NameServer::start_replying(&work.path(""), |name, _| reply(name));
-            // Each port is an origin of its own, with its own robots.txt.
+            // Each port is a separate origin, with its own robots.txt.
             let ports = 8_081..8_084;
             let urls: Vec<String> = ports
                 .flat_map(|port| [urls("dead", 1, 1, port), urls("missing", 1, 1, port)].concat())
@@ -148,8 +151,8 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
             for url in &urls {
                 assert_eq!(outcomes[url], "dns_error", "{url}");
             }
-            // An answer is remembered for a minute, so the bound grows with the time that the crawl takes. A name that
-            // does not exist may be looked up once more within that minute.
+            // The answer of a look-up is remembered for a minute, so the limit grows with the duration of the crawl. A
+            // name that does not exist may be looked up once more within that minute.
             let most = 2 * (2 + started.elapsed().as_secs() as usize / 60);
             for name in ["dead-0.example", "missing-0.example"] {
                 let questions = names.question_count(name);
@@ -174,7 +177,7 @@ fn an_interrupted_crawl_does_not_wait_for_name_servers() {
             });
             running.signal(Signal::INT);
             running.finish().expect_code(11);
-            // If the crawl had waited for the look-up, the task would have an outcome.
+            // The task has no outcome, because the crawl did not wait for the look-up.
             assert!(work.stored().outcomes().is_empty());
         },
     );

@@ -21,7 +21,7 @@ type StatusAndType = (&'static str, &'static str);
 /// `None` if the answer is not a document.
 fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     let paper = || pdf("A paper", "Contract number 4711 of the year");
-    // The bytes in front of the document shift all targets of its cross-reference table.
+    // A document after some other bytes, which shift all positions in its cross-reference table.
     let shifted = || [&b"sent by a printer\n"[..], &pdf("A paper", "number 4718")].concat();
     let lines = b"BT /F1 12 Tf 14 TL 72 720 Td (Contract) Tj (number 4717) ' 0 0 (price 5) \" ET";
     let quotes = pdf_with_content("Lines", stream("", lines));
@@ -128,7 +128,7 @@ fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
 fn mapping() -> Value {
     let from_text = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
     let meta = |name: &str| json!({"name": name, "processors": [{"type": "meta", "parameters": {"name": name}}]});
-    // The default is a constant value. A document without text must not get it.
+    // The processor `default` yields a constant value. A document without text must not get it.
     let constant = json!({"name": "price", "processors": [
         {"type": "regex", "parameters": {"pattern": "price (.*)"}},
         {"type": "default", "parameters": {"value": "on request"}}]});
@@ -291,7 +291,7 @@ fn a_document_made_anew_is_the_same_and_its_bytes_are_kept_once() {
     }
 }
 
-/// A workbook that another program has written.
+/// A workbook in the format XLS, written by a Python library.
 fn workbook() -> Vec<u8> {
     let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let python = format!("{repository}/.cache/office-tools/venv/bin/python");

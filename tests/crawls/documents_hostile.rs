@@ -16,7 +16,7 @@ use webfill_tests::workplace::Workplace;
 const HOST: &str = "hostile.example";
 const MIB: u64 = 1 << 20;
 
-/// How much memory the reader may use for one document, and how much the program itself takes in addition.
+/// The memory that the reader may use for one document, and the memory that the program itself takes in addition.
 const MEMORY_MIB: u64 = 128;
 const PROGRAM_MIB: u64 = 160;
 
@@ -173,8 +173,8 @@ fn document_status(work: &Workplace, url: &str) -> String {
     document["status"].as_str().unwrap_or("none").to_owned()
 }
 
-/// The most memory in bytes that a reader has used while the crawl ran. Other processes of a run are found by their
-/// environment. Readers have no environment, so they are found as children of workers.
+/// The most memory in bytes that a reader process has used while the crawl ran. Readers have an empty environment, so
+/// they are found as children of workers.
 fn measure_reader_peak(running: &mut Running) -> u64 {
     let mut peak = 0;
     let deadline = Instant::now() + Duration::from_secs(390);

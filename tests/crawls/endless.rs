@@ -82,7 +82,7 @@ fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
         let (visits, shows) = (AtomicU64::new(0), *shows);
         site.serve_otherwise(move |request| {
             let visit = visits.fetch_add(1, Ordering::SeqCst) + 1;
-            // The page contains only the content of the row, without a common frame.
+            // The HTML is only the content of the row, without a menu or footer that all pages would share.
             let html = shows(&request.path, visit);
             document("text/html", format!("<!DOCTYPE html><body>{html}")).into()
         });
@@ -233,7 +233,7 @@ fn a_name_that_is_no_parameter_is_refused() {
     );
 }
 
-/// Writes the records of two people of an application. The part after `#` in a URL decides who is shown.
+/// Writes the records of two people of a web application. The part after `#` in a URL selects the person who is shown.
 fn write_two_people(work: &Workplace, root: &str) -> std::path::PathBuf {
     let record = |n: u32| {
         json!({

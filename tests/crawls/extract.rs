@@ -17,8 +17,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const HOST: &str = "people.example";
 
-/// The tests' mapping with three changes: it reads one field from another place, has a new field, and lacks one of the
-/// former fields.
+/// The tests' mapping with three changes: one field is read from another place, one is new, and one is removed.
 fn other_mapping() -> Value {
     let mut mapping = profile_mapping();
     let xpath = |expression: &str| {
@@ -288,8 +287,8 @@ fn a_page_has_the_body_of_its_last_fetch() {
     // A later fetch that keeps no body leaves the earlier body in place.
     wait_until_older_than_a_second();
     site.serve("/changes", page("Three").field("town", "Oslo"));
-    // The request must have no condition: the stored links of the page were read by the previous mapping, so the body
-    // is needed.
+    // The request must have no `If-None-Match`: the stored links of the page were read by the previous mapping, so the
+    // whole body is needed.
     site.serve_with("/stays", |request| {
         assert_eq!(request.header("if-none-match"), None);
         page("Stays").field("town", "Ockham").into()

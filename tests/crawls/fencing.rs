@@ -17,8 +17,8 @@ use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, se
 
 /// The time between two requests to a site, as its robots.txt requires.
 const DELAY: Duration = Duration::from_millis(600);
-/// The lease in these fleets, and the longest time that a request may take. A hand-over takes the sum of both and one
-/// second more.
+/// The lease in these fleets, the longest time that a request may take, and the time of a hand-over: the sum of both
+/// and one second more.
 const LEASE: Duration = Duration::from_secs(1);
 const LONGEST_REQUEST: Duration = Duration::from_secs(2);
 const HAND_OVER: Duration = Duration::from_secs(4);
@@ -26,7 +26,7 @@ const HAND_OVER: Duration = Duration::from_secs(4);
 const LONG_LEASE: Duration = Duration::from_secs(60);
 const PAGES: usize = SITES * PAGES_PER_SITE;
 
-/// A crawl of a wide web by one dispatcher and its supervisors.
+/// A crawl of a web of many sites by one dispatcher and its supervisors.
 struct Crawl {
     web: Web,
     fleet: Fleet,
@@ -107,7 +107,7 @@ impl Crawl {
     }
 }
 
-/// Serves a wide web whose robots.txt files set a delay. Returns the URLs of its pages.
+/// Serves a web of many sites whose robots.txt files set a delay. Returns the URLs of its pages.
 fn serve_wide_web_with_delay(web: &Web) -> Vec<String> {
     serve_wide_web(web);
     let mut pages = Vec::new();
@@ -123,7 +123,7 @@ fn serve_wide_web_with_delay(web: &Web) -> Vec<String> {
     pages
 }
 
-/// Stops a process for this time. The sleep is fixed, because the test is about the length of the stop.
+/// Stops a process for this time. A fixed sleep is right here, because the test is about the length of the stop.
 fn stop_for(pid: u32, time: Duration) {
     send_signal(pid, Signal::STOP);
     std::thread::sleep(time);
@@ -149,7 +149,7 @@ fn a_supervisor_that_wakes_up_after_its_lease_starts_nothing_under_it() {
     let victim = crawl.supervisors[0].pid();
     stop_for(victim, HAND_OVER + 3 * DELAY);
     crawl.fleet.wait_until_logged("supervisor_lost", "\"a\"");
-    // The supervisor has joined again, and was accepted.
+    // After its stop, the supervisor has joined once more.
     crawl.fleet.wait_until_logged_times("supervisor_joined", 3);
     crawl.finish(SITES);
 }
@@ -191,7 +191,8 @@ fn a_dispatcher_that_stands_still_for_longer_than_the_lease_loses_nothing() {
         visits.pages().len() < PAGES,
         "there was something left to do"
     );
-    // At each site, one page was in progress, and the next one was already handed out to a worker.
+    // At each site, one page was in progress, and the next one was already handed out to a worker. Both may be
+    // requested twice.
     crawl.finish(2 * SITES);
 }
 

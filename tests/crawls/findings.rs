@@ -123,7 +123,7 @@ fn a_crawl_fails_on_the_conditions_of_fail_on() {
     crawl("nothing-fetched,all-broken").expect_code(0);
 }
 
-/// A run without `--fail-on`.
+/// A run without `--fail-on`, as a scheduled job would start it.
 fn unattended_run(work: &Workplace, web: &Web) -> Run {
     let store = format!("sqlite:{}", work.path("store.db").display());
     Run::new(["crawl", "--store", &store, "--allow-private-networks"])
@@ -166,7 +166,8 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
     );
 }
 
-/// The dataset needs nothing, as in a nightly run over complete records. One of its lines is broken.
+/// All records of the dataset are complete, so nothing is fetched, as in a nightly run. One line is broken, which must
+/// not fail the run.
 #[test]
 fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
     let web = Web::start();

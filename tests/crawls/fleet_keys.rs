@@ -110,12 +110,13 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
     let stranger = fleet.new_keys("supervisor", "stranger");
-    // The dispatcher knows the key of this supervisor, but the supervisor trusts another dispatcher.
+    // The dispatcher knows the key of the supervisor `misled`, but this supervisor trusts another dispatcher.
     fleet.new_member("supervisor", "misled");
     let misled = fleet.work.path("misled/dispatcher.pub");
     fs::remove_file(&misled).expect("our own");
     fs::copy(fleet.work.path("stranger/supervisor.pub"), &misled).expect("our own");
-    // The folder `nosy` has the keys of the client `feeder` in the place of a supervisor's keys, in order to get tasks.
+    // The folder `nosy` has the keys of the client `feeder` in place of a supervisor's keys. With them, a client tries
+    // to get tasks.
     let feeder = fs::read_to_string(fleet.work.path("feeder/client.pub")).expect("a key");
     for (from, to) in [
         ("client.key", "supervisor.key"),
@@ -234,7 +235,7 @@ fn a_revoked_supervisor_gets_no_more_tasks_and_another_does_them() {
     let logged = fleet.wait_until_logged("message_refused", &key);
     assert_eq!(logged["key"], json!(key));
     let second = client.open_crawl("second", &serve_small_sites(&web, "second", 3));
-    // If messages of the revoked supervisor were accepted, it would count as alive and get every other new site.
+    // If messages of the revoked supervisor were still accepted, it would count as alive and get every other new site.
     fleet.wait_until_supervisor_logs("old", "dispatcher_silent");
     assert_eq!(web.visits().len(), before, "nothing was handed to it");
     let new = fleet.supervisor_run(&web, "new").start();
@@ -261,7 +262,7 @@ fn a_revoked_client_is_not_answered_any_more() {
     assert!(old.has_no_answer());
 }
 
-/// A client that may feed a fleet must neither end it nor change the crawls of others.
+/// A client that may feed a fleet must not be able to end it, nor to change the crawls of others.
 #[test]
 fn a_client_is_refused_requests_reserved_for_the_command() {
     let fleet = Fleet::new();
@@ -313,7 +314,7 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
         fleet.logged_lines("supervisor_joined")[0]["supervisor"],
         "swarm:i-0abc"
     );
-    // The refused supervisor has sent many hellos, but only one refusal is logged in a minute.
+    // The refused supervisor has tried to join many times, but only one refusal is logged in a minute.
     assert_eq!(
         fleet.logged_lines("message_refused").len(),
         1,

@@ -1,6 +1,6 @@
-//! Tests a disk that fills up during a crawl. Without a floor, the crawl ends with its own exit code, and everything
-//! that was written stays readable. Once there is room, the same command continues the crawl. With a floor, the crawl
-//! pauses until there is room.
+//! Tests a disk that fills up during a crawl. Without a floor (the free space that must remain), the crawl ends with a
+//! special exit code, and everything that was written stays readable. Once there is room, the same command continues
+//! the crawl. With a floor, the crawl pauses until there is room.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +15,8 @@ use webfill_tests::workplace::{Workplace, files_under};
 const SITES: usize = 4;
 const PAGES_PER_SITE: usize = 12;
 
-/// A page whose links take 200 KB in the store, and another 200 KB in the frontier.
+/// A page whose links take 200 KB in the store, and another 200 KB in the frontier (the dispatcher's database of
+/// tasks).
 fn heavy_page(number: usize) -> Page {
     let padding = "x".repeat(180);
     let links: String = (0..1_000)
@@ -85,7 +86,7 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
     );
 }
 
-/// The free space falls below the floor while seeds are still being fed.
+/// The free space falls below the floor (the space that must stay free) while seeds are still being fed.
 #[needs(namespaces)]
 #[test]
 fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {

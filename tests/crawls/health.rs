@@ -150,7 +150,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     assert_layout_changed(&report(&store));
 }
 
-/// The number of sample pages in the SQLite store of a workplace.
+/// The number of sample pages that are kept for repairs in the SQLite store.
 fn count_samples(work: &Workplace) -> u64 {
     let store = rusqlite::Connection::open(work.path("store.db")).expect("a store");
     let count = store.query_row("SELECT count(*) FROM samples", (), |row| {
@@ -198,7 +198,8 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
-    // MongoDB may return pages that were saved together in any order. Two separate saves make the change sharp.
+    // MongoDB may return pages that were saved together in any order. The pages before and after the change are saved
+    // by separate crawls, so that their order is clear.
     for pages in [BEFORE, BEFORE + AFTER] {
         let run = crawl_of(&work, &web, pages).replace_flag("--store", database.uri());
         run.finish().expect_code(0);

@@ -13,8 +13,7 @@ const MIB: u64 = 1 << 20;
 #[needs(namespaces)]
 #[test]
 fn every_hostile_page_ends_in_its_outcome() {
-    // The crawl runs in an isolated network, because some pages name addresses that must not be contacted from this
-    // machine.
+    // The network is isolated, because some pages name addresses that this machine must not contact.
     run_isolated(
         "hostile_pages::every_hostile_page_ends_in_its_outcome",
         || {
@@ -24,7 +23,8 @@ fn every_hostile_page_ends_in_its_outcome() {
             let mut urls: Vec<String> = pages.iter().map(HostilePage::url).collect();
             for hostile in &pages {
                 let site = web.site(&hostile.host());
-                // Without keep-alive, no request is repeated because of a closed connection.
+                // The connection is closed after each answer, so no request is repeated because a kept-alive connection
+                // was lost.
                 site.serve("/robots.txt", status(404).header("connection", "close"));
                 site.serve("/", hostile.reply.clone());
             }
@@ -109,7 +109,7 @@ fn a_server_that_drops_every_connection_is_an_outcome() {
     let closing = web.site_with_policy("127.0.11.1", ConnectionPolicy::Close);
     let resetting = web.site_with_policy("127.0.11.2", ConnectionPolicy::Reset);
     let work = Workplace::new();
-    // If robots.txt is unavailable, no pages are requested.
+    // If robots.txt gets no answer, the pages of the site are not requested.
     let urls = [closing.url("/"), resetting.url("/")];
     let run = work.crawl(&web).args(&urls).finish().expect_code(0);
     assert_eq!(run.summary().outcome_count("robots_unreachable"), 2);

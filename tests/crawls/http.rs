@@ -40,7 +40,7 @@ fn every_content_encoding_is_decoded() {
     }
 }
 
-/// An ASCII head, followed by an `<h1>` whose text may be in any charset.
+/// HTML bytes: an ASCII head, followed by an `<h1>` whose text may be in any charset.
 fn heading(head: &str, text: &[u8]) -> Vec<u8> {
     [head.as_bytes(), b"<h1>", text, b"</h1>"].concat()
 }
@@ -210,7 +210,7 @@ fn http_2_is_spoken_where_the_server_offers_it() {
     );
 }
 
-/// Real response heads become so long because of policies, cookies and reports.
+/// Real response heads may be that long, because of security policies, cookies and reports.
 #[test]
 fn long_heads_are_read_in_both_versions() {
     for (version, protocol) in [("HTTP/2", "h2"), ("HTTP/1.1", "http/1.1")] {

@@ -127,7 +127,7 @@ fn max_pages_stops_politely_and_can_be_continued() {
         .finish()
         .expect_code(12);
     let fetched = web.visits().pages().len();
-    // Requests in flight at the limit are still finished: at most one for each site.
+    // The limit is reached while requests are in progress, at most one for each site. They are still finished.
     assert!((12..12 + SITES).contains(&fetched), "{fetched} pages");
     assert_eq!(run.summary().pages() as usize, fetched);
     assert_eq!(work.stored().pages().len(), fetched);

@@ -34,7 +34,8 @@ fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
         let web = Web::start();
         let site = web.site("closing.example");
         for number in 0..PAGES {
-            // Each request is first sent on the connection of the previous request, which the server has closed.
+            // A request is first sent on the connection of the previous request. The server closes this connection, so
+            // the request is repeated.
             serve_failing_first(&site, &format!("/{number}"), 1, how.clone(), page("T"));
         }
         let work = crawl(&web, &site, "0.2");

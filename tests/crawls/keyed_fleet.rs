@@ -20,7 +20,7 @@ const CONTROL: u16 = 5557;
 
 pub(crate) struct Fleet {
     pub(crate) work: Workplace,
-    /// The loopback address of this fleet. It differs for each fleet, so that tests running in parallel do not share
+    /// The loopback address of this fleet. Each fleet has another one, so that tests running in parallel do not share
     /// ports.
     pub(crate) host: String,
 }
@@ -93,8 +93,8 @@ impl Fleet {
             .arg(self.work.path(folder))
     }
 
-    /// The command that starts a supervisor with the keys of a folder, but with another state folder, as on another
-    /// machine.
+    /// The command that starts a supervisor with the keys of a folder, but with another state folder, as if it ran on
+    /// another machine.
     pub(crate) fn supervisor_elsewhere(&self, web: &Web, folder: &str, state: &str) -> Run {
         self.supervisor_run(web, folder)
             .replace_flag("--state", self.state_folder("supervisor", state))
@@ -114,9 +114,10 @@ impl Fleet {
         Run::new([role, "--store", &store, "--state"])
             .arg(self.state_folder(role, id))
             .env("WEBFILL_POLITENESS_DELAY", "0.05")
-            // A fixed port could be in use by another fleet of the test run.
+            // The HTTP port is fixed, so another fleet of the test run could be using it.
             .env("WEBFILL_DISPATCHER_HTTP", "off")
-            // The sites of a lost supervisor are released only after the longest time that a request may take.
+            // If a supervisor is lost, its sites are released after the longest time that a request may take. The time
+            // is short, so that tests need not wait.
             .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")
     }
 
@@ -177,7 +178,7 @@ impl Fleet {
         })
     }
 
-    /// Connects to the tasks socket in plain text, again and again until the dispatcher has logged the attempt with its
+    /// Connects to the tasks socket without keys, again and again until the dispatcher has logged the attempt with its
     /// address. A connection may end before its address is read.
     pub(crate) fn connect_without_keys(&self) {
         let context = zmq::Context::new();

@@ -171,8 +171,8 @@ fn changes_of_the_list_at_the_same_time_are_all_kept() {
     assert!(!fleet.work.path("keys/allowed.new").exists());
 }
 
-/// Root makes the first change. The files created by it must not prevent the dispatcher's user from making the next
-/// change.
+/// Root makes the first change of the allow list. The files created by root must not prevent the dispatcher's user from
+/// making the next change.
 #[needs(root)]
 #[test]
 fn files_written_by_root_belong_to_the_owner_of_the_keys() {
@@ -201,7 +201,7 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
         assert_eq!(owner(file), nobody, "{file}");
     }
     fleet.run_keys(&["revoke", "vm-01"]).expect_code(0);
-    // The log is a link to a file elsewhere. Root must not write there on behalf of the folder's owner.
+    // The audit log is a link to a file elsewhere. Root must not write to that file on behalf of the folder's owner.
     let elsewhere = fleet.work.write("elsewhere", "untouched\n");
     fs::remove_file(keys.join("audit.log")).expect("we are root");
     std::os::unix::fs::symlink(&elsewhere, keys.join("audit.log")).expect("our own");
@@ -219,7 +219,7 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
     );
 }
 
-/// Root owns the package's folder for keys, and every role may create files in it (`deploy/systemd/tmpfiles.conf`).
+/// The shipped folder for keys belongs to root, and every role may create files in it (`deploy/systemd/tmpfiles.conf`).
 #[needs(root)]
 #[test]
 fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatcher() {
@@ -249,7 +249,7 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
     for file in files.into_iter().chain(["dispatcher-next.pub"]) {
         assert_eq!(owner(file), (dispatcher, webfill), "{file}");
     }
-    // An existing log keeps its owner, whoever that is.
+    // The new owner of the log stays its owner, although it is not the dispatcher's user.
     chown(keys.join("audit.log"), Some(64_003), Some(webfill)).expect("we are root");
     fleet.run_keys(&["revoke", "vm-01"]).expect_code(0);
     assert_eq!(owner("audit.log"), (64_003, webfill));
@@ -260,7 +260,7 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
     let said = refused.one_sentence();
     assert!(said.contains("dispatcher-next.key belongs to"), "{said}");
     chown(keys.join("dispatcher-next.key"), Some(dispatcher), None).expect("we are root");
-    // As if root had copied this key with a mode that lets only its owner read it.
+    // Only root can read this public key, as if root had copied it. The rotation still succeeds.
     chown(keys.join("dispatcher-next.pub"), Some(0), Some(0)).expect("we are root");
     let narrow = fs::Permissions::from_mode(0o600);
     fs::set_permissions(keys.join("dispatcher-next.pub"), narrow).expect("we are root");
@@ -298,7 +298,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
         .run_keys(&["new", "dispatcher", "--next"])
         .expect_code(2);
     assert!(again.one_sentence().contains("exists"), "{}", again.stderr);
-    // Next to the secret key is the public key of another pair.
+    // The public key next to the secret key now belongs to another pair, so the rotation is refused.
     let kept = fs::read(path("dispatcher-next.pub")).expect("a key");
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::copy(path("dispatcher.pub"), path("dispatcher-next.pub")).expect("our own");
@@ -316,7 +316,8 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::write(path("dispatcher-next.pub"), kept).expect("our own");
 
-    // The rotation was interrupted after the new secret key was put in place. Now the command completes it.
+    // The state of the files as if a rotation was interrupted after the new secret key was put in place. The command
+    // completes the rotation.
     fs::hard_link(path("dispatcher.key"), path("dispatcher-former.key")).expect("our own");
     fs::rename(path("dispatcher-next.key"), path("dispatcher.key")).expect("our own");
     assert_eq!(fleet.run_keys(&["rotate"]).expect_code(0).stdout, public);
@@ -340,7 +341,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     let audit = fs::read_to_string(path("audit.log")).expect("a log");
     assert!(audit.contains(r#""action":"keys_rotate""#), "{audit}");
 
-    // The next rotation does not lose the former key.
+    // The former key is still there, and the next rotation must not overwrite it.
     fleet
         .run_keys(&["new", "dispatcher", "--next"])
         .expect_code(0);

@@ -10,8 +10,8 @@ use webfill_tests::workplace::Workplace;
 use crate::wide_web::{assert_complete, repeated_pages, serve_wide_web};
 
 const DELAY: Duration = Duration::from_millis(200);
-/// The most pages that may be requested twice. These are the pages in flight at a kill, one for each site, and as many
-/// that a busy machine has not stored yet.
+/// The most pages that a kill may cause to be requested twice: those in flight, one for each site, and as many that
+/// were fetched but not yet stored.
 const IN_FLIGHT: usize = 12;
 
 fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
@@ -79,7 +79,7 @@ fn kill_and_resume(victims: impl Fn(&str) -> bool) {
             process.signal(Signal::KILL);
         }
     }
-    // The run ends only when all of its processes end, so a survivor must notice that its parent is dead.
+    // The run ends only when all of its processes end, so survivors must notice that their parent is dead.
     let ended = running.finish();
     let stored = work.stored();
     assert_eq!(stored.integrity(), "ok");

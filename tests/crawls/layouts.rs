@@ -83,7 +83,7 @@ struct Shop {
     is_listed: bool,
     more: Value,
     is_after: Arc<AtomicBool>,
-    /// The number of past nights. The clock of each night is a day ahead of the clock of the previous night.
+    /// The number of past nights. In each night, the clock is a day ahead of the previous night.
     nights: AtomicI64,
 }
 
@@ -160,7 +160,7 @@ impl Shop {
         reported.lines().filter(|line| line.contains(text)).count()
     }
 
-    /// The fields in the standing alert.
+    /// The fields that the present alert names.
     fn fields_in_alert(&self) -> Vec<String> {
         let health = self.health();
         let fields = health["mappings"][0]["alert"]["fields"].as_array().cloned();
@@ -212,7 +212,7 @@ fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert
     assert_eq!(shop.count_notifications("layout_changed"), 1);
 }
 
-/// The name of the case, the number of pages, whether a listing links to them, their HTML, and which pages lose fields.
+/// A case: its name, the number of pages, whether a listing links to them, their HTML, and which pages lose fields.
 /// Then the names of the lost fields, and the number of nights within which the loss must be reported.
 type Loss = (
     &'static str,

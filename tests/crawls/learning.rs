@@ -125,7 +125,7 @@ fn learned_from_a_folder_and_csv() {
         assert!(run.stdout.contains(reported), "{reported}: {}", run.stdout);
     }
     assert_fills(&work, &web, "people.json");
-    // The command refuses to overwrite the file, because a flag is required for that.
+    // The file exists now, so the command refuses to overwrite it without a flag.
     let again = learn(&work, &args).finish().expect_code(2);
     assert!(
         again.stderr.contains("use --force to replace it"),

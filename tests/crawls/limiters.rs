@@ -18,7 +18,7 @@ fn epoch_in(wait: Duration) -> String {
     (now.expect("it is later than 1970").as_secs() + wait.as_secs() + 1).to_string()
 }
 
-/// The name of a host, and the page that this host sends as a refusal.
+/// A host's name, and the function that makes its refusal page.
 type Refusal = (&'static str, fn() -> Page);
 
 /// Refusals that say how long to wait.
@@ -62,7 +62,8 @@ fn refusals() -> Vec<Refusal> {
     ]
 }
 
-/// Makes a site refuse requests for the time [`NAMED`], beginning with the fourth. Returns the counter of refusals.
+/// Makes a site refuse requests for the time [`NAMED`], beginning with the fourth request. Returns the number of
+/// refusals, which grows during the crawl.
 fn serve_limited(site: &Site, refusal: fn() -> Page) -> &'static AtomicUsize {
     let refused: &'static AtomicUsize = Box::leak(Box::default());
     let (asked, until) = (AtomicUsize::new(0), Mutex::new(None::<Instant>));
@@ -153,7 +154,7 @@ fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     assert_eq!(site.visits().pages().len(), 1);
 }
 
-/// For each host, its name, the answer of its only page that always fails, and the outcome of this page.
+/// Hosts with a page that always fails: the host's name, the answer, and the outcome of the page.
 fn lasting_failures() -> Vec<(&'static str, Reply, &'static str)> {
     let every_time = || status(429).header("retry-after", "1");
     vec![
@@ -188,8 +189,8 @@ fn a_page_that_always_fails_ends_no_other() {
     assert_all_others_are_ok(&work, &closed, urls.len());
 }
 
-/// At first, only the failing page of the site is known. The links to its other pages are found after the patience with
-/// it is over.
+/// At first, the crawl knows only the failing page of the site. It finds the links to the other pages when it no longer
+/// waits for the failing one.
 #[test]
 fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
     const CHAIN: usize = 12;

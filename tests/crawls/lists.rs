@@ -62,7 +62,7 @@ fn only_record(store: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// Checks that a failed page leaves a gap in the list, and that a retry of the page closes the gap.
+/// Checks that a failed page of a list leaves a gap in the list of values, and that a retry of the page closes the gap.
 fn a_gap_is_closed(store: &str) {
     let web = Web::start();
     serve(&web);
@@ -122,7 +122,7 @@ fn a_list_is_whole_after_a_kill_in_the_middle() {
     assert_eq!(only_record(&store)["fields"]["works"], works());
 }
 
-/// Pages fetched before a record was fed fill this record by the same rules.
+/// A record that is fed late is also filled from pages that were fetched before. The rules are the same.
 #[test]
 fn mappings_also_apply_to_records_that_come_later() {
     let web = Web::start();

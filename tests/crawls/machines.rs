@@ -1,6 +1,6 @@
-//! Tests that a failure of a machine itself costs no URL. If a machine loses its way to the web, this is noticed. Its
-//! tasks and sites are given to other machines or wait, and the machine is tried again later. A machine that joins late
-//! gets its share of sites.
+//! Tests that a failure of a machine itself costs no URL. If a machine loses its connection to the web, the dispatcher
+//! notices this. Its tasks and sites are given to other machines or wait, and the machine is tried again later. A
+//! machine that joins late gets its share of sites.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::keyed_fleet::{Client, Fleet, start_serving, wait_for};
 
-/// The address of the web to which the machines lose their route.
+/// The address of the web. The machines lose their route to it.
 const WEB: &str = "10.88.0.1";
 
 fn serve_pages(web: &Web, sites: usize, pages: usize) -> Vec<String> {
@@ -226,7 +226,7 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
             wait_for("its sites are with the other", || {
                 (machines.far_machine_report()["sites"].as_u64() <= Some(1)).then_some(())
             });
-            // By now, the kernel of the offline machine has no request in transit.
+            // The kernel of the offline machine drops unsent data soon. By now, it has no request left to send.
             let asked = machines.web.visits().pages().len();
             machines
                 .web

@@ -1,4 +1,4 @@
-//! Tests the tools for writing mappings with mappings that have rows.
+//! Tests the commands that help to write mappings, with mappings that have rows.
 
 use serde_json::{Value, json};
 use webfill_tests::run::{Finished, Run};
@@ -351,7 +351,7 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
     assert!(reported.contains("all good"), "{reported}");
 }
 
-/// The block of docs/how-to/listings.md that begins with this text.
+/// The code block in docs/how-to/listings.md that begins with this text.
 fn block_of_how_to(beginning: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/listings.md");
     let text = std::fs::read_to_string(path).unwrap();

@@ -18,7 +18,7 @@ const MIB: u64 = 1 << 20;
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const PAGE_BYTES: usize = 8_000_000;
 
-/// A page of 8 MB with a heading, filled with copies of `piece`.
+/// A page of 8 MB with a heading, which consists of copies of `piece`.
 fn large_page(piece: &str) -> Vec<u8> {
     let mut html = String::from("<!DOCTYPE html><h1>large</h1>");
     html += &piece.repeat((PAGE_BYTES - html.len()) / piece.len());
@@ -40,7 +40,7 @@ fn large_pages() -> Vec<Page> {
     ));
     let dense = document(html, large_page("<p>dense</p>"));
     let attributes = document(html, large_page("<p a b c d e f g>x"));
-    // The decoded page is almost twice as long as its bytes.
+    // Once decoded, this page is almost twice as long as its bytes.
     let mut latin = large_page("\u{1}\u{1}\u{1}\u{1} ");
     latin
         .iter_mut()
@@ -132,7 +132,7 @@ fn a_burst_of_large_pages_stays_within_the_memory_of_a_worker() {
 fn no_site_is_blamed_for_a_wait_for_memory() {
     let web = Web::start();
     let work = Workplace::new();
-    // Each page holds its memory for a second, and there is memory for only one page at a time. The part sent before
+    // Each page takes its memory for a second, and there is memory for only one page at a time. The part sent before
     // that second is larger than the buffers between server and worker.
     let body = large_page("<p>slow</p>");
     let head = format!(
@@ -142,7 +142,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
     let (first, rest) = body.split_at(body.len() / 16 * 15);
     let reply = script()
         .send(head)
-        // With this pause, all requests have begun before the first body takes the memory.
+        // After this pause, all requests have begun, and none has taken the memory yet.
         .pause(Duration::from_secs(1))
         .send(first.to_vec())
         .pause(Duration::from_secs(1))
@@ -167,7 +167,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
         .assert_polite(Duration::from_millis(200));
 }
 
-/// The settings of `docs/how-to/operate.md` for a machine with 512 MB, a quarter of which the system uses.
+/// The settings in `docs/how-to/operate.md` for a machine with 512 MB of memory. The system uses a quarter of it.
 const SMALL: &str =
     "[dispatcher]\nseen_memory_mib = 32\n[worker]\nconcurrency = 32\nmemory_mib = 64\n";
 const SMALL_MIB: u64 = 384;
@@ -212,7 +212,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     assert_eq!(machine.killed_count(), 0);
 }
 
-/// Shows that the memory limit of these tests works: with 1 MiB, even `--version` is killed.
+/// Checks that the memory limit of these tests works: with 1 MiB, even `--version` is killed.
 #[needs(memory_limit)]
 #[test]
 fn a_machine_that_is_too_small_kills() {

@@ -37,7 +37,7 @@ fn serve_two_people(web: &Web, work: &Workplace) -> std::path::PathBuf {
     work.write_lines("seeds.jsonl", &[record("ada", ada), record("bob", bob)])
 }
 
-/// The pages without the fields that depend on time or chance.
+/// The stored pages without the parts that depend on time or chance, such as the name of the worker.
 fn without_varying_parts(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
     let without_worker = |page: StoredPage| StoredPage {
         worker: String::new(),
@@ -46,13 +46,13 @@ fn without_varying_parts(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage>
     pages.into_values().map(without_worker).collect()
 }
 
-/// The check reads the server's own log of received commands.
+/// The test reads the server's own log of received commands.
 #[needs(mongod)]
 #[test]
 fn each_write_waits_for_the_journals_of_a_majority() {
     let mongod = Mongod::start();
     let uri = mongod.uri("journals");
-    // With this profile, each command counts as slow and is logged.
+    // With this profile, the server treats each command as slow and logs it.
     Documents::open(&uri).run(doc! {"profile": 0, "slowms": -1});
     let web = Web::start();
     let work = Workplace::new();
@@ -119,7 +119,7 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = serve_two_people(&web, &work);
-    // A clock need not be stored if it delays no request, so this delay is long.
+    // The clock of a site is stored only if it still delays requests, so this delay is long.
     let run = work.crawl(&web).replace_flag("--delay", "2");
     let run = run.replace_flag("--store", database.uri());
     run.arg("--seeds").arg(seeds).finish().expect_code(0);

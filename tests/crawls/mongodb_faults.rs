@@ -28,10 +28,10 @@ const PAGES: usize = SITES * PAGES_PER_SITE;
 const WORKERS: usize = 2;
 const CONCURRENCY: usize = 4;
 /// The most tasks that a supervisor holds: four for each fetch in flight. It gets further tasks only when some of these
-/// are acknowledged, so this is the limit of its buffer.
+/// are acknowledged, so it cannot buffer more pages than this.
 const HELD_AT_MOST: usize = 4 * WORKERS * CONCURRENCY;
 
-/// A crawl whose store gets into trouble.
+/// A crawl during which its MongoDB server fails.
 struct Trouble {
     web: Web,
     work: Workplace,
@@ -98,7 +98,7 @@ impl Trouble {
         }
     }
 
-    /// The number of tasks that the dispatcher has closed.
+    /// The number of tasks that the dispatcher has recorded as done.
     fn closed_tasks(&self) -> usize {
         let frontier = Stored::open(&self.work.path("state/dispatcher.db"));
         frontier.query_number("SELECT count(*) FROM tasks WHERE state = 2") as usize
@@ -114,11 +114,11 @@ impl Trouble {
         );
     }
 
-    /// Checks that every page was fetched once and is stored. `outages` is the number of the server's outages. A long
-    /// outage prevents the renewal of the claim to the crawl. Tasks that have not started are then handed out once
+    /// Checks that every page was fetched once and is stored. `outages` is the number of the server's outages. During a
+    /// long outage, the crawl cannot renew its claim in the store, so tasks that have not started are handed out once
     /// more.
     fn assert_unharmed(&self, outages: usize) {
-        // A busy machine may fail once more to reach the server in time after it is back.
+        // A busy machine may fail once more to reach the server soon after the server is back.
         let outages = outages + 1;
         assert_eq!(self.closed_tasks(), PAGES);
         let pages = Documents::open(&self.store).pages();
@@ -245,8 +245,8 @@ fn another_mongod_of_a_replica_set_takes_over() {
     trouble.assert_unharmed(2);
 }
 
-/// Operators let the primary step down before they upgrade its server. No server ends, and the members elect another
-/// primary.
+/// An operator makes the primary step down before an upgrade of its server. No server ends, and the members elect
+/// another primary.
 #[needs(mongod)]
 #[test]
 fn a_primary_that_steps_down_holds_nothing_up() {

@@ -57,7 +57,7 @@ fn check_kill_and_resume(store: impl Fn(&People) -> Option<String>) {
         assert_eq!(people.person(number)["name"], format!("Name of /{number}"));
     }
     assert_eq!(run.summary().records(), (COUNT as u64, COUNT as u64));
-    // When the completed crawl is started again, there is nothing to do.
+    // The crawl is already complete, so starting it again does nothing.
     let asked = people.web.visits().pages().len();
     let idle = crawl().finish().expect_code(0);
     assert_eq!(people.web.visits().pages().len(), asked);
@@ -110,7 +110,7 @@ fn a_resumed_crawl_reads_documents_that_were_inserted_before_the_others() {
     for (id, name) in [(-1, "Name of /before"), (5_000, "Name of /behind")] {
         assert_eq!(people.person(id)["name"], name);
     }
-    // One document is deleted and another is inserted, so the number of documents stays the same.
+    // One document is deleted and another one is inserted before the others, so the number of documents stays the same.
     let delete = doc! {"q": {"_id": 3}, "limit": 1};
     people
         .documents
@@ -189,7 +189,7 @@ struct Needed {
     dispatcher_mib: u64,
 }
 
-/// Measures a run until it ends, or until `is_wanted` returns false.
+/// Runs a command and measures it until it ends, or until `is_wanted` returns false.
 fn measure(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
     let mut needed = Needed {
         elapsed: Duration::ZERO,
@@ -234,7 +234,7 @@ fn memory_does_not_grow_with_the_number_of_records() {
     let few = measure_to_its_end(few);
     let all = people.crawl_and_write_back().replace_flag("--crawl", "all");
     let all = measure_to_its_end(all);
-    // The second crawl has ten times as many records. All of them in memory would take 40 MB.
+    // The second crawl has ten times as many records. If all of them were in memory, it would need 40 MB more.
     let grown = |few: u64, all: u64| all.saturating_sub(few);
     assert!(grown(few.crawl_mib, all.crawl_mib) < 25, "{few:?} {all:?}");
     assert!(

@@ -1,5 +1,5 @@
-//! Tests the queries of docs/how-to/progress.md. They run exactly as written there on the results of a crawl, and the
-//! server is asked for their plans.
+//! Tests the queries in docs/how-to/progress.md. They run exactly as written there on the results of a crawl. The
+//! server's query plans show whether they use indexes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -204,7 +204,7 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
 #[test]
 fn the_documented_queries_describe_workers_in_mongodb() {
     let (_database, documents) = crawl_three_sites();
-    // A page from an hour ago must not be counted.
+    // Makes one page look an hour old, so that it must not be counted.
     let aged = documents.run(doc! {"update": "pages", "updates": [{
         "q": {"url": "http://good.example/cleo"},
         "u": [{"$set": {"started_at": {"$dateSubtract": {

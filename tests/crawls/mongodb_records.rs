@@ -21,7 +21,7 @@ pub(crate) struct People {
     pub(crate) work: Workplace,
     pub(crate) web: Web,
     pub(crate) uri: String,
-    /// A database on a server that was not started by the test. It is dropped together with this value.
+    /// The test's own database on a shared server. It is dropped together with this value.
     _database: Option<Database>,
 }
 
@@ -275,7 +275,7 @@ fn old_values_are_written_over(is_store_in_mongodb: bool) {
         "/1",
         page("1").field("name", "New").field("location", "Bonn"),
     );
-    // After this time, the value is too old for a limit of one second.
+    // After this time, the first value is older than one second.
     std::thread::sleep(Duration::from_millis(1_100));
     crawl("1h");
     assert_eq!(people.person(1)["name"], "Name of /1");

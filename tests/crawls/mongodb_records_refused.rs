@@ -1,5 +1,5 @@
-//! Tests datasets in MongoDB, and documents in them, that cannot be used. Each is reported in words, and as early as
-//! possible.
+//! Tests datasets in MongoDB, and documents in them, that cannot be used. Each problem is reported in words, and as
+//! early as possible.
 
 use mongodb::bson::{doc, oid::ObjectId};
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ fn an_unreadable_or_unwritable_dataset_is_reported_immediately() {
         1,
         "no server answers",
     );
-    // The records are in a view, which can be read but not written.
+    // The records are in a view, which can be read but not written. Without `--write-back`, this suffices.
     crawl()
         .replace_flag("--records-collection", "seen")
         .finish()

@@ -22,7 +22,7 @@ const REFUSED: &str = "Checking authorization failed";
 /// A server that has the shipped roles and one user for each role.
 struct Server {
     mongod: Mongod,
-    /// Set if the server identifies users by their certificates.
+    /// The certificates by which the server identifies users; `None` if it uses passwords.
     certificates: Option<Certificates>,
 }
 
@@ -91,7 +91,7 @@ impl Server {
             };
             return format!("mongodb://{user}:secret@{address}/webfill{source}");
         };
-        // The certificate is for the host name, so the address must contain this name.
+        // The certificate is only valid for the host name, so the URI must contain this name.
         let (_, port) = address.rsplit_once(':').expect("a port");
         let tls = format!(
             "tls=true&tlsCAFile={}&tlsCertificateKeyFile={}",
@@ -313,7 +313,7 @@ fn each_role_is_refused_unneeded_commands() {
         server.assert_refused("dispatcher", insert(collection));
         server.assert_refused("reader", doc! {"find": collection});
     }
-    // The dispatcher may read `sites`, because it reads a clock to check that the cache is available.
+    // The dispatcher may read `sites`: it reads the clock of a site there to check that the cache is available.
     server.assert_refused("dispatcher", doc! {"find": "robots"});
     server.assert_refused("dispatcher", insert("bodies"));
     server.assert_refused("supervisor", insert("versions"));

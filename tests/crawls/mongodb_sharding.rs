@@ -15,8 +15,8 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 /// The collections that are sharded by a hash of `_id` in the how-to.
 const SHARDED: [&str; 4] = ["pages", "records", "bodies", "versions"];
 
-/// The only queries on sharded collections whose filter has no key, each with the fields of the filter. They count the
-/// records of a crawl, and read pages again in the order of their keys.
+/// The fields of each query that has no key in its filter and therefore goes to every shard. These queries count the
+/// records of a crawl, or read pages again in the order of their keys.
 const TO_EVERY_SHARD: [&str; 6] = [
     "records: crawls",
     "records: crawls, doubts.pages",
@@ -72,7 +72,8 @@ fn crawl_twice(store: &str) {
     extract.arg(work.path("mappings")).finish().expect_code(0);
 }
 
-/// Whether a statement writes, and its filter. `None` for statements of other kinds, such as inserts.
+/// The filter of a statement, and whether the statement writes. `None` for statements without a filter, such as
+/// inserts.
 fn filter_of(statement: &Value) -> Option<(bool, &Value)> {
     let command = &statement["command"];
     match statement["op"].as_str()? {

@@ -15,10 +15,10 @@ use webfill_tests::workplace::Workplace;
 /// The exit codes that a night may have: 0 if everything was checked, 12 if some sites are backing off.
 const ENDS: [Option<i32>; 2] = [Some(0), Some(12)];
 
-/// How the process ended that recorded the end of a run and then delivered the notifications.
+/// The end of the process that recorded the end of a run and then delivered the notifications.
 struct Reporter {
     was_killed: bool,
-    /// The standard error of that process.
+    /// The standard error of the process.
     said: String,
 }
 
@@ -76,8 +76,8 @@ impl Watched {
             .env("WEBFILL_BACKOFF_BLOCKED", ["60"; 9].join(","))
     }
 
-    /// Runs one night. It must report the changes of this night and those that the previous run did not deliver. A run
-    /// may leave changes undelivered only if it was killed after its end was recorded.
+    /// Runs one night. It must report the changes of this night and those that the previous run did not deliver. Only a
+    /// run that was killed after its end was recorded may leave changes undelivered.
     fn run_night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Reporter) {
         let changes = self.regulator.start_next_night();
         let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
@@ -138,7 +138,7 @@ impl Watched {
         }
     }
 
-    /// The latest line about the last run in the file of runs.
+    /// The latest line about the last run in the watch's file of runs.
     fn last_run(&self) -> Option<Value> {
         let runs = self.work.path("state/runs-regulator.jsonl");
         let text = fs::read_to_string(runs).unwrap_or_default();
@@ -171,8 +171,8 @@ fn ten_nights_of_a_regulator_report_exactly_the_changes() {
     assert!(counts["documents"].is_u64(), "{counts}");
 }
 
-/// The most times that a night's command is started: after up to four kills, and after processes that died together
-/// with a killed process.
+/// The most times that a night's command is started: after up to four kills, and after children that died together with
+/// a killed parent.
 const MOST_STARTS: u32 = 12;
 
 fn kill(victims: &[Process]) {
@@ -259,6 +259,6 @@ fn kills_at_any_moment_of_ten_nights_do_not_change_the_reports() {
     for number in 1..=NIGHTS {
         watched.run_night(number, |watched| killer.run_night(watched, number));
     }
-    // Nothing is killed in the last night, so that all remaining changes are delivered.
+    // In the last night, nothing is killed, so that all remaining changes are delivered.
     watched.run_night(NIGHTS + 1, |watched| watched.watch_run().finish().into());
 }

@@ -72,7 +72,7 @@ impl Watched {
     }
 }
 
-/// Verifies a notification with the code that `docs/how-to/notifications.md` recommends to receivers.
+/// Whether a notification is genuine, by the Python code that `docs/how-to/notifications.md` recommends to receivers.
 fn is_genuine(secret: &str, posted: &Posted) -> bool {
     let guide = include_str!("../../docs/how-to/notifications.md");
     let (_, code) = guide.split_once("```python\n").unwrap();

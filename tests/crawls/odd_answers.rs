@@ -17,7 +17,7 @@ fn every_odd_answer_is_read_whole_or_refused() {
     let mut urls = Vec::new();
     for answer in &answers {
         let site = web.site(&answer.host());
-        // Without keep-alive, each page is fetched on a new connection.
+        // The connection is closed after each answer, so each page is fetched on a new connection.
         site.serve("/robots.txt", status(404).header("connection", "close"));
         site.serve("/", answer.reply.clone());
         urls.push(site.url("/"));

@@ -76,15 +76,15 @@ fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
         .expect_code(0);
     assert_eq!(second.summary().outcome_count("ok"), 10);
     assert!(killed.elapsed() < Duration::from_secs(60));
-    // The state folder of the killed process shows that this process is dead, and no other process has taken over the
-    // crawl.
+    // The state folder belongs to the killed process, so the crawl can see that this process is dead and continue at
+    // once.
     let again = crawl_from("state", work, &web, store, &urls)
         .finish()
         .expect_code(0);
     assert_eq!(again.summary().outcome_count("ok"), 10);
 }
 
-/// A site with this many pages. The crawl fetches one page every 200 ms, so there is time to stop its process.
+/// A site with this many pages. The crawl fetches one page every 200 ms, so a test has time to stop its process.
 fn serve_paced_site(web: &Web, pages: usize) -> Vec<String> {
     let site = web.site("paced.example");
     site.serve_otherwise(|request| page(&request.path).into());

@@ -14,7 +14,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Reply, Web, page, script, status};
 use webfill_tests::workplace::Workplace;
 
-/// The default tables of retries and backoffs.
+/// The default waits before retries and during backoffs, in seconds, by the name of the setting.
 const TABLES: [(&str, &str); 12] = [
     ("BACKOFF_ROBOTS", "60,600,3600,21600"),
     ("BACKOFF_UNREACHABLE", "60,600,3600,21600"),
@@ -36,7 +36,8 @@ fn with_tables(run: Run) -> Run {
     })
 }
 
-/// A crawl with the default tables of retries and backoffs, and with this patience.
+/// A crawl with the default waits of retries and backoffs, and with this patience (the longest time that it waits for a
+/// site).
 pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
     with_tables(work.crawl_without_delay(web))
         .args(["--delay", "0.05", "--patience", patience])
@@ -168,7 +169,7 @@ fn a_429_ends_no_page_while_its_site_answers_others() {
         }
     });
     let work = Workplace::new();
-    // After three retries, the patience for a single page would be over.
+    // The page is retried more than three times, although three retries already take longer than the patience.
     crawl(&work, &web, "3s")
         .args((0..30).map(|number| site.url(&format!("/{number}"))))
         .finish()
@@ -410,7 +411,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
             let port = web.plain_address().port();
             match way {
                 "refuses" => refused.push(format!("{host}:80:127.0.0.1:1")),
-                // The server at this port does not speak TLS.
+                // The port of this host belongs to a server that does not speak TLS.
                 "no-tls" => refused.push(format!("{host}:443:127.0.0.1:{port}")),
                 _ => {}
             }
@@ -449,7 +450,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
 }
 
 /// The limiter accepts five requests per second, and a burst of three. Its refusals cost no page. After the first few
-/// refusals the crawl keeps the limiter's pace, and the next command knows the pace.
+/// refusals, the crawl keeps to the limiter's pace, and so does the next command.
 #[test]
 fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
     const PER_SECOND: f64 = 5.0;

@@ -24,7 +24,7 @@ fn a_site_is_asked_one_page_at_a_time_with_the_delay_between() {
     serve_star(&slow, 6);
     slow.set_latency(150 * MS);
     serve_star(&web.site("quick.example"), 6);
-    // Subdomains belong to one site, so their requests share a clock.
+    // Subdomains belong to one site, so the delay applies to requests to any of them.
     for name in ["www.shared.example", "shared.example", "m.shared.example"] {
         serve_star(&web.site(name), 2);
     }
@@ -318,7 +318,7 @@ fn crawl_twice_at_once(web: &Web, cache: &str) {
     }
 }
 
-/// Checks that no request of either crawl came too early, and that robots.txt was requested by only one of them.
+/// Checks that the two crawls together kept the delay, and that only one of them requested robots.txt.
 fn assert_shared_clock(cache: &str) {
     let web = Web::start();
     crawl_twice_at_once(&web, cache);

@@ -42,7 +42,7 @@ fn the_first_plain_line_comes_after_seconds_where_there_is_no_terminal() {
         .finish()
         .expect_code(0);
     let line = run.one_sentence();
-    // A busy machine may report late, but not only at the end of the crawl.
+    // A busy machine may print the line late, but still before the end of the crawl.
     for part in [
         " s: errors 0, at least ",
         " s left, pages 1, ",
@@ -70,7 +70,7 @@ fn an_unknown_field_is_reported_immediately_and_the_time_of_a_slow_site() {
     let run = work.crawl(&web).replace_flag("--progress", "plain");
     let run = run.arg("--seeds").arg(work.path("seeds.csv"));
     let mut running = run.start();
-    // The site's delay holds back the second page.
+    // The delay of the site holds back the second page, so the output shows how much time is left.
     running.wait_for_stderr(" left, pages 1");
     running.wait_for_stderr("records want the field `nmae`");
     let output = running.stderr_so_far();

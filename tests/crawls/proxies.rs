@@ -40,7 +40,7 @@ fn a_proxy_gets_no_requests_that_are_refused_without_one() {
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&site.url("/")], "ok", "{outcomes:?}");
     assert_eq!(outcomes[&site.url("/inside")], "redirected");
-    // The refused URLs are the targets of two redirects, in addition to refused seeds.
+    // Two redirects lead to refused URLs, too, so there are two more outcomes than refused seeds.
     assert_eq!(
         run.summary().outcome_count("unsafe_address"),
         refused.len() as u64 + 2,
@@ -54,7 +54,7 @@ fn a_proxy_gets_no_requests_that_are_refused_without_one() {
 fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
     let proxy = Web::start();
     proxy.site("quick.example").serve("/", page("T"));
-    // The latency of this page keeps the processes alive while they are inspected.
+    // The processes are inspected while this slow page is being fetched.
     let busy = proxy.site("busy.example");
     busy.serve("/", page("T").latency(Duration::from_secs(2)));
     let work = Workplace::new();
@@ -84,7 +84,7 @@ fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
             continue;
         };
         let text = String::from_utf8_lossy(&content);
-        // The settings with the password are passed to the other processes in this file. Only its owner may read it.
+        // This file passes the settings, with the password, to the other processes. Only its owner may read it.
         if path.extension().is_some_and(|kind| kind == "toml") {
             let mode = path.metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o077, 0, "{}", path.display());

@@ -138,8 +138,8 @@ fn two_records_share_a_page_that_is_fetched_once() {
             .field("name", "Z")
             .mapped_link("http://team.example/team"),
     );
-    // This latency makes sure that the link of the last page to the shared page is found long after the shared page was
-    // fetched.
+    // Because of this latency, the crawl finds the last page's link to the shared page long after it has fetched the
+    // shared page.
     other.set_latency(std::time::Duration::from_secs(2));
     let work = Workplace::new();
     let missing = || json!({"name": null, "location": null});
@@ -180,13 +180,13 @@ fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
     team.serve("/shared", page("Team").field("location", "Paris"));
     let late = web.site("late.example");
     late.serve("/b", page("B").field("name", "B").mapped_link("/b/more"));
-    // This page has a lower priority than the seeds, so record a is complete before this page is fetched.
+    // This page has a lower priority than the seeds, so record a is complete before the crawl fetches this page.
     late.serve(
         "/b/more",
         page("More").mapped_link("http://team.example/shared"),
     );
     let work = Workplace::new();
-    // A longer queue would allow the shared page to be handed out together with `/a`.
+    // With a queue of one task, the shared page is not handed out together with `/a`.
     let settings = work.write("webfill.toml", "[supervisor]\nqueue = 1\n");
     let a = ["http://team.example/a", "http://team.example/shared"];
     let b = ["http://late.example/b"];
@@ -202,7 +202,7 @@ fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
         .arg(work.write_lines("seeds.jsonl", &records))
         .finish()
         .expect_code(0);
-    // Record a lists the shared page as its own, so the page is about no other record.
+    // The shared page is one of record a's own URLs, so it does not describe record b.
     assert_eq!(work.stored().record("b").fields["location"], Value::Null);
     assert_eq!(
         web.visits().pages().paths(),

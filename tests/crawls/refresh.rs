@@ -38,7 +38,7 @@ fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
         .collect()
 }
 
-/// How the second crawl is started: with which arguments, and whether it has the same id as the first crawl.
+/// The options with which the second crawl is started.
 #[derive(Debug, Clone, Copy)]
 enum Later {
     Plain,
@@ -74,7 +74,7 @@ impl Later {
         }
     }
 
-    /// Whether the second crawl fetches values from pages again.
+    /// Whether the second crawl reads values from pages again, even for complete records.
     fn renews(self) -> bool {
         match self {
             Later::Refresh => true,
@@ -113,7 +113,7 @@ fn check_later_crawl(place: &Place, file: &str, seeds: &str, later: Later) {
         let crawl = work.crawl(&web).replace_flag("--store", &store);
         crawl.replace_flag("--crawl", id).arg("--seeds").arg(&seeds)
     };
-    // In this file, `location` is listed as missing although it has a value, so the crawl requests it.
+    // The file `listed.jsonl` lists `location` as missing although it has a value, so the crawl reads it again.
     let is_listed = file == "listed.jsonl";
     let (location, old_locations) = match is_listed {
         true => ("London", vec![(json!("Paris"), Value::Null)]),
@@ -203,7 +203,7 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     };
     crawl("first").finish().expect_code(0);
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
-    // The crawl `second` is run twice, and the crawl `third` finds no new value.
+    // The crawl `second` runs twice, and the crawl `third` finds the same value as before.
     for (id, fetched) in [("second", 2), ("second", 2), ("third", 3)] {
         crawl(id).finish().expect_code(0);
         let store = format!("sqlite:{}", work.path("store.db").display());

@@ -1,5 +1,5 @@
-//! Tests how the store drops pages, by command and by setting. A reader whose cursor is too old gets an error, and
-//! filled values stay.
+//! Tests how old pages are dropped from the store, by command and by setting. A reader whose cursor is too old gets an
+//! error, and filled values stay.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A crawl whose list of records grows with each run.
+/// A crawl whose list of records grows from run to run.
 struct Town {
     web: Web,
     work: Workplace,
@@ -39,7 +39,7 @@ impl Town {
         self.work.write_lines("seeds.jsonl", &self.records)
     }
 
-    /// The next run of the crawl, with one record more.
+    /// A run of the crawl with one more record, which has these paths as URLs and wants these fields.
     fn crawl_for(&mut self, id: &str, paths: &[&str], want: &[&str]) -> Run {
         let site = self.web.site("town.example");
         let urls: Vec<String> = paths.iter().map(|path| site.url(path)).collect();
@@ -111,7 +111,7 @@ fn assert_old_pages_are_dropped(mut town: Town, make_old: impl Fn()) {
     let filled = json!({"name": "Ada", "location": "London"});
     assert_eq!(town.fields_of("one"), filled);
 
-    // Another record wants a page that was fetched and dropped.
+    // Another record needs a page that was fetched earlier and then dropped, so the page is fetched again.
     let second = town.crawl_for("two", &["/a"], &["name"]);
     second.finish().expect_code(0);
     assert_eq!(town.fields_of("two"), json!({"name": "Ada"}));
@@ -154,7 +154,7 @@ fn pages_that_are_too_old_are_dropped_from_mongodb() {
     });
 }
 
-/// The log of pages is older than the setting allows, but the pages themselves are not.
+/// The log of pages is older than the setting allows, but the pages themselves are not old, so they stay.
 #[needs(mongod)]
 #[test]
 fn the_log_of_pages_goes_after_its_own_time() {

@@ -112,7 +112,8 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
     let mut urls = vec![web.site("links.example").url("/")];
     for number in 0..PAIRS {
         let registrar = web.site(&format!("registrar{number}.example"));
-        // The visit to this site lasts until its first page has been found on another site.
+        // Requests for robots.txt at this site take so long that the crawl meanwhile finds the site's first page on
+        // another site.
         registrar.serve(
             "/robots.txt",
             document("text/plain", "User-agent: *\n").latency(Duration::from_secs(4)),
@@ -128,7 +129,7 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
     let links = links.latency(Duration::from_secs(1));
     web.site("links.example").serve("/", links);
     let work = Workplace::new();
-    // With four workers, some redirects are followed by workers that do not own the target's site.
+    // With four workers, some redirects lead to sites that another worker crawls.
     let run = work.crawl(&web).replace_flag("--workers", "4").args(urls);
     let run = run
         .time_limit(Duration::from_secs(40))
@@ -153,7 +154,7 @@ fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
     for number in 0..8 {
         let site = web.site(&format!("parked{number}.example"));
         let target = registrar.url(&format!("/rules/{number}"));
-        // After this latency, the registrar's pages are already being fetched.
+        // The redirect comes so late that the registrar's pages are already being fetched.
         let later = redirect(&target).latency(Duration::from_secs(4));
         site.serve("/robots.txt", later);
         site.serve("/", page("T"));

@@ -11,7 +11,7 @@ use webfill_tests::shelves::{self, SHELVES, requested_pages, shelf_url, stored_r
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-/// A workplace whose input lists the shelves. They lack one of the wanted fields, the publisher.
+/// A workplace whose input lists the shelves, without a value for `publisher`.
 fn workplace() -> Workplace {
     let work = Workplace::new();
     for (name, mapping) in shelves::mappings() {
@@ -49,7 +49,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
         "{records}"
     );
     assert_eq!(records["resolved"], shelves::resolved_count(), "{records}");
-    // The detail page of a book must not fill the record of a shelf.
+    // The dataset of shelves must have no values from the detail pages of books.
     let args = [
         "export",
         "records",
@@ -63,7 +63,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
         assert_eq!(shelf["fields"]["publisher"], Value::Null, "{shelf}");
         assert_eq!(shelf["missing"], json!(["publisher"]), "{shelf}");
     }
-    // Another crawl fetches only the pages whose rows are incomplete.
+    // A second crawl fetches only those detail pages whose rows are incomplete.
     let again = Web::start();
     shelves::serve(&again);
     crawl(work, &again, store)
@@ -121,7 +121,7 @@ fn kills_lose_no_link_of_a_row_of_a_listing_in_mongodb() {
     kills_lose_no_link_of_a_row(database.uri(), &workplace());
 }
 
-/// All links of pages are followed, but the links of rows serve only these rows.
+/// The crawl follows all links of pages, but a link in a row serves only the record of this row.
 #[test]
 fn detail_pages_serve_only_their_rows_though_all_links_are_followed() {
     let work = workplace();

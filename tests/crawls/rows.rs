@@ -18,7 +18,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// This limit is long enough for a million rows on a busy machine.
+/// The time limit of an export. It is long enough for a million rows on a busy machine.
 const EXPORT_TIME_LIMIT: Duration = Duration::from_secs(600);
 
 fn workplace(ratings: Ratings) -> Workplace {
@@ -77,7 +77,7 @@ fn stored_rows(store: &str) -> BTreeMap<String, Value> {
     rows
 }
 
-/// A query of docs/how-to/progress.md exactly as written there, except that it names the crawl of these tests.
+/// A query from docs/how-to/progress.md, exactly as written there except for the id of the crawl.
 fn documented_query(heading: &str, language: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/progress.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -99,7 +99,7 @@ fn progress(store: &str) -> BTreeMap<String, (i64, i64)> {
     rows.map(|row| row.unwrap()).collect()
 }
 
-/// The same numbers as [`progress`], by the documented query for MongoDB.
+/// The same result as [`progress`], by the documented query for MongoDB.
 fn progress_in_mongodb(uri: &str) -> BTreeMap<String, (i64, i64)> {
     let query = documented_query("Pages of each list", "js");
     let stages = query.trim().strip_prefix("db.pages.aggregate(").unwrap();
@@ -143,7 +143,7 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
     crawl(work, &web, store).finish().expect_code(0);
     assert_eq!(web.visits().pages().len(), ratings.total_page_count());
     assert_eq!(sorted(), first, "the same crawl again changes nothing");
-    // Another crawl fetches the same pages. The users are known by now, but their lists are still wanted.
+    // A second crawl fetches the same pages. The users' records are already complete, but their lists are still read.
     crawl(work, &web, store)
         .replace_flag("--crawl", "again")
         .finish()
@@ -281,7 +281,6 @@ fn excess_rows_are_left_out_and_reported() {
     );
 }
 
-/// One command retries all failed pages.
 #[test]
 fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
     let ratings = Ratings::small_site(9);

@@ -25,8 +25,8 @@ const APP: &str = "const id = location.pathname.split('/').pop();
             `<h1>${data.title}</h1><p class=name>${data.name}</p><a rel=me href='${data.next}'>next</a>`;
     });";
 
-/// A crawl in the lane `http` on a machine with a browser. The sandbox is off, because Chromium's sandbox does not work
-/// as root.
+/// A crawl in the lane `http` on a machine with a browser. Chromium's sandbox is off, because it does not work for
+/// root.
 fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .env("WEBFILL_BROWSER_SANDBOX", "false")
@@ -52,7 +52,7 @@ fn serve_application(site: &Site, people: usize) {
     }
 }
 
-/// Serves pages about the same people that are filled by the server. They have a script that counts readers.
+/// Serves pages of the same content as [`serve_application`], but made by the server. Their script only counts readers.
 fn serve_pages(site: &Site, people: usize) {
     for n in 1..=people {
         let next = n % people + 1;
@@ -344,7 +344,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     for (n, site) in served.iter().enumerate() {
         serve_pages(site, PEOPLE);
         if n % 2 == 0 {
-            // This page is empty, with or without its script.
+            // This page stays empty, whether its script runs or not.
             site.serve("/people/7", page("").html("<script src=/app.js></script>"));
         }
     }
@@ -361,7 +361,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
         site.visits().assert_polite(DELAY);
     }
     let asked: Vec<usize> = served.iter().map(count_browser_requests).collect();
-    // A page of a sample requests its script, which then calls the counter.
+    // A page that is rendered as a sample requests its script and then the counter of readers: two requests.
     let expected: Vec<usize> = (0..14).map(|n| if n % 2 == 0 { 2 } else { 0 }).collect();
     assert_eq!(asked, expected);
     let values = run.summary().fields();
@@ -374,7 +374,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     assert_eq!(values as usize, 20 * PEOPLE * 2);
 }
 
-/// The lane is set by `webfill site` on the state folder of a local crawl, between two runs of this crawl.
+/// `webfill site` sets the lane in the state folder of a local crawl, between two runs of the crawl.
 #[needs(chromium)]
 #[test]
 fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {

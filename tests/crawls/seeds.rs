@@ -91,8 +91,8 @@ fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
     let pipe = work.path("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo is there").success());
-    // The pipe is also opened for reading here, so that the writer neither waits for a reader nor notices the reader's
-    // end.
+    // The test also opens the pipe for reading. So opening it does not wait for a reader, and writing does not fail
+    // when the reader ends.
     let mut writer = File::options()
         .read(true)
         .write(true)
@@ -187,7 +187,7 @@ fn broken_line(number: usize) -> String {
     }
 }
 
-/// The rows of a file. The first row is so long that the hash of the file's beginning covers no other row.
+/// The rows of a seeds file. The first row is so long that the hash of the file's beginning covers no other row.
 fn rows(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     let note = "n".repeat(5_000);
     let mut rows = vec![
@@ -203,10 +203,10 @@ fn row(number: u32) -> String {
     format!("{number},http://a.example/{number},,\"first line\nsecond line\"")
 }
 
-/// The name of an edit, the edit itself, and the numbers of the records that are new after it.
+/// An edit of a seeds file: its name, the edit itself, and the numbers of the records that are new after it.
 type Edit = (&'static str, fn(&mut Vec<String>), &'static [u32]);
 
-/// Edits of a seeds file between two runs of a crawl.
+/// The edits of a seeds file between two runs of a crawl.
 const EDITS: &[Edit] = &[
     ("nothing", |_| {}, &[]),
     (

@@ -5,7 +5,7 @@ use std::time::Duration;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// The delay in those settings that must be overridden.
+/// The delay in the settings that must not take effect.
 const OTHER_DELAY: Duration = Duration::from_secs(30);
 
 /// Serves a site of two pages, so that the time between two requests can be measured.

@@ -247,7 +247,7 @@ fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
     site.serve("/product/map.xml", redirect("/moved/map.xml"));
     let pages = urlset([site.url("/product/1"), site.url("/product/2")]);
     site.serve("/moved/map.xml", document(XML, pages));
-    // This page has moved. The target of the redirect is judged as the page would be.
+    // A product page has moved. The target of the redirect is judged like the page itself.
     site.serve("/product/2", redirect("/moved/2"));
     serve_pages(&site, &["/product/0", "/product/1", "/moved/2"]);
     let work = Workplace::new();

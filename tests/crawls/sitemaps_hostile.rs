@@ -29,7 +29,7 @@ fn hostile_sitemaps_end_in_outcomes() {
     site.serve("/bomb.gz", document("application/gzip", gzip_bomb(200)));
     site.serve("/1", page("one"));
     site.serve("/", page("home"));
-    // Each index leads to further indexes, without end.
+    // Each sitemap index leads to further indexes, without end.
     let site_again = site.url("/deep/");
     site.serve_otherwise(move |request| {
         let number: Option<u32> = request

@@ -50,7 +50,7 @@ fn a_slow_limiter_without_retry_after_costs_no_page() {
         .map(|count| count.swap(0, Ordering::SeqCst))
         .collect();
     assert!(refused[0] <= 8 && refused[1] <= 10, "{refused:?}");
-    // The next command already knows the pace of the site.
+    // The next command already knows the pace of the site, so it gets few refusals.
     let more = (100..104).map(|number| format!("http://three.example/{number}"));
     crawl().args(more).finish().expect_code(0);
     let summary = work.stored().outcomes();

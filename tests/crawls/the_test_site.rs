@@ -31,7 +31,7 @@ fn send_request(stream: &mut TcpStream, host: &str, path: &str) {
 /// Reads until the connection ends, but at most one MiB.
 fn read_all(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    // A reset connection counts as ended, too.
+    // The end of the connection and a reset both end the reading, so errors are ignored.
     let _ = stream.take(1 << 20).read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -86,7 +86,7 @@ fn pages_are_served_by_host_and_path_on_one_connection() {
 #[test]
 fn the_log_knows_gaps_and_overlaps() {
     let web = Web::start();
-    // The latency is so long that even on a busy machine the second request arrives before the first answer.
+    // With this latency, the second request arrives before the first answer, even on a busy machine.
     let latency = 2_000 * MS;
     web.site("slow.example")
         .serve("/", page("s").latency(latency));
@@ -193,7 +193,7 @@ fn sites_have_addresses_of_their_own_and_may_refuse_every_connection() {
             .parse()
             .expect("an address");
         let mut stream = connect(address);
-        // The site may close the connection before the request is written.
+        // Writing may fail, because the site may close the connection before.
         let _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
         assert_eq!(read_all(&mut stream), "");
     }

@@ -25,7 +25,7 @@ fn certificates_are_checked() {
 
     let stranger = Certificates::make(&["right.example"]);
     let distrusting = Workplace::new();
-    // The server's certificate was not signed by this authority.
+    // The crawl trusts another authority than the one that has signed the server's certificate.
     let run = distrusting
         .plain_crawl()
         .args(["--allow-private-networks", "--delay", "0.2", "--resolve"])
@@ -53,8 +53,7 @@ fn a_server_that_speaks_no_tls_is_a_tls_error() {
     );
 }
 
-/// Certificates rarely change. So all pages of the site end with this outcome at once, without waiting for the
-/// patience.
+/// A certificate that is not valid rarely becomes valid soon. So all pages of the site end at once, without any wait.
 #[test]
 fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
     let web = Web::start_tls(&["right.example"]);
@@ -69,7 +68,7 @@ fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
     let run = patience::crawl(&work, &web, "2m")
         .args(pages("right.example"))
         .args(pages("wrong.example"))
-        // This limit is shorter than the patience of two minutes.
+        // The time limit is shorter than the patience of two minutes, so the crawl must not wait for the site.
         .time_limit(Duration::from_secs(80));
     run.finish().expect_code(0);
     let outcomes = work.stored().outcomes();

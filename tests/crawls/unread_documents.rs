@@ -13,7 +13,7 @@ use webfill_tests::workplace::Workplace;
 
 const HOST: &str = "regulator.test";
 
-/// A watch whose store is at this URI.
+/// A watch (a crawl that reports changes), and its store.
 struct Watched {
     web: Web,
     work: Workplace,

@@ -18,7 +18,7 @@ use crate::mongodb_records::People;
 
 const NAME: &str = "people";
 
-/// A watch over a test web, in a workplace.
+/// A watch (a crawl that runs again and again) over a test web, in a workplace.
 struct Watched {
     web: Web,
     work: Workplace,
@@ -252,7 +252,7 @@ fn missed_runs_are_made_up_for_once() {
     running.wait_until("a second run has ended", |_| {
         watched.run_endings() == ["finished", "finished"]
     });
-    // The command now waits for the next run, and has reported this.
+    // The command prints this when it begins to wait for the next run.
     running.wait_for_stderr("next run at 20");
     running.signal(Signal::TERM);
     running.finish().expect_code(0);
@@ -302,8 +302,8 @@ fn a_killed_run_is_resumed() {
         "the same run"
     );
     let visits = watched.web.visits().pages().len();
-    // Both runs fetch all pages. Only pages that a busy machine had not stored before the kill are fetched once more.
-    // If the second run had started anew, there would be more than 64 visits.
+    // Both runs fetch all pages. Only pages that were not stored before the kill are fetched once more. If the second
+    // run had started anew, there would be more than 64 visits.
     assert!(
         (48..=56).contains(&visits),
         "{visits}: only what was under way is repeated"
@@ -386,7 +386,7 @@ fn a_window_ends_a_run_politely() {
     assert!((1..50).contains(&visits), "{visits}");
 }
 
-/// As in any crawl, a page that keeps failing ends with its outcome within the patience of the run.
+/// A page that keeps failing is retried in the same run, and ends with its outcome within the patience of the run.
 #[test]
 fn failed_pages_are_retried_in_the_same_run() {
     let mut watched = Watched::new();

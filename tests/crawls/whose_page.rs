@@ -1,4 +1,4 @@
-//! Tests that a record is filled only from pages that are about it.
+//! Tests that a record is filled only from pages that describe the same person.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{Web, page};
@@ -119,7 +119,7 @@ fn fields_of_a_mapping_identify_the_record_of_a_page() {
     serve_listing(&web);
     let mut mapping = mapping();
     mapping["match"] = json!(["tel"]);
-    // All names in the records are misspelt, but the telephone numbers are correct.
+    // All names in the records are wrong, but the telephone numbers are correct.
     let records: Vec<Value> = (0..23)
         .map(|number| {
             let fields = json!({"name": "Someone Else", "location": null, "tel": tel(number)});

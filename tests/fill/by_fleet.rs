@@ -1,5 +1,5 @@
-//! Tests a table that is completed by the machines of a fleet and its MongoDB. The outputs must be those of a run on
-//! one machine, and the access log is checked.
+//! Tests `webfill fill` with the machines of a fleet and its MongoDB. The outputs must be those of a run on one
+//! machine. The access log shows which pages were requested.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -270,7 +270,8 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     );
 }
 
-/// The name of the table cannot be used as the id of its crawl. Also, an operator stops this crawl.
+/// The name of the table contains a space, so it cannot be the id of its crawl. In addition, an operator stops the
+/// crawl.
 #[needs(mongod)]
 #[test]
 fn a_table_is_completed_though_its_crawl_was_stopped() {
@@ -309,7 +310,7 @@ fn a_table_is_completed_though_its_crawl_was_stopped() {
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= 4 * SITES.len(), "{again} again: {counts:#?}");
 
-    // Pages that were dropped from the store are fetched again, and no other pages.
+    // Pages that were dropped from the store are fetched again, but no other pages.
     let dropped = Documents::open(fleet.database.uri()).run(doc! {
         "delete": "pages",
         "deletes": [{"q": {"url": {"$regex": SITES[0]}}, "limit": 0}],

@@ -1,4 +1,4 @@
-//! Tests a collection of MongoDB as the table. The tests check its documents with their own client.
+//! Tests `webfill fill` with a collection of MongoDB as the table. The tests check its documents with their own client.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use webfill_tests::workplace::Workplace;
 
 use super::made_web::{Oddities, book_count, evidence, gap_count, is_gap, serve, truth, url};
 
-/// The fields of the documents that have values of books. `author-name` could not be the name of a mapping's field, and
-/// years are stored as numbers.
+/// The fields of the documents that contain values of books. `author-name` is not a valid name of a mapping's field,
+/// and years are stored as numbers.
 const MEMBERS: [&str; 4] = ["Title", "author-name", "year", "publisher"];
 
 fn value(book: usize, field: usize) -> Bson {
@@ -34,7 +34,7 @@ fn documents() -> Vec<Document> {
             "link": url(book),
             "seen": bson::DateTime::from_millis(1_700_000_000_000),
             "note": {"mine": book as i32},
-            // MongoDB's queries would treat this name as a path. The field is read, but never written.
+            // MongoDB's queries would treat the name of this field as a path. So the field is read, but never written.
             "the.year": if book.is_multiple_of(2) { Bson::Null } else { value(book, 2) },
         };
         for (field, member) in MEMBERS.iter().enumerate() {
@@ -50,7 +50,7 @@ fn documents() -> Vec<Document> {
     (0..book_count()).map(document).collect()
 }
 
-/// Whether a line of the evidence is about a gap that was filled and may be written.
+/// Whether a line of the evidence file is about a gap that was filled and may be written to the collection.
 fn is_filled(line: &&Value) -> bool {
     let column = line["column"].as_str().unwrap();
     line["state"] == "filled" && !column.contains("the.year")
@@ -116,7 +116,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     assert_eq!(web.visits().len(), requests);
     assert_eq!(evidence(&work), first);
     assert_eq!(client.all_documents("books"), books);
-    // If a person replaces such a value, the new value counts as known and stays.
+    // A person replaces a value that was filled. The new value counts as known, and must stay.
     let gap = (0..96).find(|&book| is_gap(book, 3)).unwrap();
     let id = bson::oid::ObjectId::from_bytes([u8::try_from(gap).unwrap(); 12]);
     let set = doc! {"q": {"_id": id}, "u": {"$set": {"publisher": "Mine"}}};
@@ -128,7 +128,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     assert_eq!(filled(&evidence(&work)), gap_count() - 1);
 }
 
-/// The run is killed at some moment, and then completed by the same command.
+/// Runs are killed at several moments, and then the same command completes the table.
 #[needs(mongod)]
 #[test]
 fn a_killed_run_is_resumed() {
@@ -138,7 +138,7 @@ fn a_killed_run_is_resumed() {
     client.run(doc! {"insert": "books", "documents": documents()});
     for moment in 0..12 {
         let running = fill_command(&work, &web, &database).start();
-        // The run is killed at twelve different moments.
+        // The run is killed this many milliseconds after its start.
         std::thread::sleep(Duration::from_millis(60 + 110 * moment));
         for process in running.processes() {
             process.signal(Signal::KILL);

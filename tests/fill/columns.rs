@@ -1,4 +1,4 @@
-//! Tests columns that the user names later than other columns, with a comma in their names, or wrongly.
+//! Tests `--fields`: columns that are named later than other columns, have a comma in their names, or do not exist.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn columns_that_are_named_later_are_learned_from_the_stored_pages() {
     assert_all_filled(&work);
     assert_eq!(web.visits().pages().counts().len(), book_count());
     assert_eq!(web.visits().pages().len(), book_count());
-    // Another run completes fewer columns, and the last run completes all columns again.
+    // The next run completes only one column, and the run after it completes all columns again.
     fill_command(&work, &web)
         .args(["--fields", "year"])
         .finish()

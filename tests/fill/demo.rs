@@ -1,4 +1,5 @@
-//! Tests that the demo fills its table from its own web with the values that its pages are made of.
+//! Tests `webfill demo`: it fills a table from its own web, and the values are those from which its pages are
+//! made.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -87,7 +88,7 @@ fn the_demo_fills_its_table_with_what_its_pages_have() {
         .collect();
     assert_eq!(doubts, wrong);
     assert!(read("books.html").contains("<h2>Doubts</h2>"));
-    // The printed command also works when the demo's web is gone, because all pages are stored.
+    // The web of the demo is gone, but its pages are stored, so the printed command still works.
     let command = run
         .stdout
         .lines()

@@ -1,4 +1,4 @@
-//! Tests that a page with several values in place of one does not decide a cell alone.
+//! Tests that a page with several values for one field does not decide the value of a cell alone.
 
 use serde_json::Value;
 use webfill_tests::run::Run;
@@ -115,7 +115,7 @@ fn a_page_with_several_values_is_noticed_wherever_it_is_read() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &[115, 122]);
     work.write("books.csv", table(&[]));
-    // The sample has only rows whose maker is known, so nothing is learned from rows with gaps.
+    // All rows of the sample have a known maker, so nothing is learned from rows with gaps.
     let run = fill_command(&work, &web).args(["--sample", "8"]);
     run.finish().expect_code(0);
     assert_filled_except(&work, &[15, 22]);

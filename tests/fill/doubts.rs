@@ -81,7 +81,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
             .count()
     };
     assert_eq!(still_wrong(&work), wrong.len() - accepted);
-    // A later run still knows the answers.
+    // A later run does not ask the same questions again, because it knows the answers.
     fill_command(&work, &web)
         .args(["--check", "all"])
         .finish()
@@ -116,7 +116,7 @@ fn an_answer_that_is_none_is_refused_in_words() {
     assert!(web.visits().is_empty());
 }
 
-/// Accepts the first two doubts of a table, and falsifies the page's value in the second one. Returns both doubts as
+/// Accepts the first two doubts in the file, but changes the page's value in the second one. Returns both doubts as
 /// they were listed.
 fn accept_two(work: &Workplace) -> Vec<Vec<String>> {
     let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
@@ -138,7 +138,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
     let all = |run: Run| run.args(["--check", "all"]);
     all(fill_command(&work, &web)).finish().expect_code(0);
     let answered = accept_two(&work);
-    // The file contains answers that were not read. Without `--doubts`, the command would overwrite it, so it must
+    // The file contains answers that no run has read. Without `--doubts`, the command would overwrite them, so it must
     // refuse.
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let run = all(fill_command(&work, &web)).finish().expect_code(2);
@@ -181,7 +181,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
     assert_accepted();
     all(fill_command(&work, &web)).finish().expect_code(0);
     assert_accepted();
-    // In this table, the doubtful values are correct. The earlier answers to them are kept and counted.
+    // The doubtful values are correct in this table, so its answers are no longer needed. They are kept and counted.
     work.write("books.csv", table(&BTreeMap::new()));
     let run = all(fill_command(&work, &web)).finish().expect_code(0);
     assert!(run.stdout.contains("2 of your answers"), "{}", run.stdout);

@@ -1,6 +1,6 @@
-//! Tests tables with few known values: a rule that one or two rows show is used if another kind of anchor confirms it
-//! on all pages. Also tests columns with few different values: a value that a page contains with another meaning is no
-//! evidence.
+//! Tests tables with few known values: a rule learned from one or two rows is used if another kind of anchor (such as a
+//! label or a class) confirms it on all pages. Also tests columns with few different values: a value that a page
+//! contains with another meaning is no evidence.
 
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};

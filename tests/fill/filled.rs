@@ -1,4 +1,4 @@
-//! Tests that a table with gaps is completed.
+//! Tests that `webfill fill` completes a table with gaps.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn gaps_are_filled_with_what_the_pages_have() {
         "{}",
         again.stdout
     );
-    // The seeds differ between the rounds of a run, which must not be reported as a change.
+    // A run crawls in several rounds with different seeds. This must not be reported as a change of the seeds.
     assert!(!run.stderr.contains("seeds have changed"), "{}", run.stderr);
     assert_eq!(
         std::fs::read(work.path("books.evidence.jsonl")).unwrap(),
@@ -86,7 +86,7 @@ fn a_dry_run_plans_and_does_nothing_else() {
     assert!(run.stdout.contains("shelf.example"), "{}", run.stdout);
 }
 
-/// The gap stays if the page lacks the field, or if the page is gone.
+/// A gap stays open if the page does not have the value, or if the page is gone.
 #[test]
 fn a_page_without_the_value_leaves_the_gap() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -140,7 +140,7 @@ fn a_table_that_cannot_be_filled_is_refused_in_words() {
         .finish()
         .expect_code(2);
     assert!(run.stderr.contains("name it with --url"), "{}", run.stderr);
-    // The folder `books.webfill` belongs to books.csv, so it cannot be used for books.jsonl.
+    // The folder `books.webfill` belongs to books.csv, so another table of this name cannot use it.
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
     fill_command(&work, &web).finish().expect_code(0);

@@ -1,5 +1,5 @@
-//! Tests that values are written in the form of their column, and only into a table that has not changed during the
-//! run.
+//! Tests that values are written in the same form as the other values of their column, and only into a table that has
+//! not changed during the run.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ fn values_are_written_in_the_form_of_their_column() {
     let run = plain_fill_command(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], sold_copies(book).to_string(), "book {book}");
-        // A motto that a spreadsheet would treat as a formula is not written.
+        // The motto of book 3 is not written, because a spreadsheet would treat it as a formula.
         let expected = if book == 3 {
             String::new()
         } else {
@@ -199,7 +199,7 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
     }
 }
 
-/// The fields of a car. Each has its name, the value as the page writes it, and the value as the table writes it.
+/// The fields of a car: name, value as the page writes it, and value as the table writes it.
 fn car(number: usize) -> [(&'static str, String, String); 5] {
     let (city, highway) = (18 + number % 7, 27 + number % 11);
     let (feet, inches) = (4 + number % 3, number % 12);
@@ -274,7 +274,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
         let expected = format!("c{number},http://cars.example/car/{number},{wanted}");
         assert_eq!(line, expected, "car {number}");
     }
-    // The mapping converts the values by ordinary processors.
+    // The learned mapping converts the values by ordinary processors.
     let mapping = work.path("books.webfill/mappings/cars.example.json");
     let mapping = std::fs::read_to_string(mapping).unwrap();
     assert!(

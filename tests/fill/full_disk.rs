@@ -12,7 +12,7 @@ use super::made_web::{
     assert_same_outputs, fill_command, fill_on_one_machine, oddities, serve, table,
 };
 
-/// From a disk that has room for the table alone to one that has room for all but some pages and outputs.
+/// Sizes of the disk, from one that has room only for the table to one that has room for most pages and outputs.
 const SIZES_KIB: [u32; 8] = [12, 16, 24, 64, 128, 256, 512, 1_024];
 const ENOUGH_KIB: u32 = 64 << 10;
 

@@ -1,5 +1,5 @@
-//! Tests the rows of a table in the dashboard, in a real Chromium and by plain requests. The results are checked in the
-//! table, in the answers on disk, and by the effects on the next run.
+//! Tests the grid in the dashboard that shows a table's rows, in a real Chromium and by plain requests. The results are
+//! checked in the grid, in the answers on disk, and by their effects on the next run.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use super::review::{Dashboard, answers, wrong_values};
 
 const ROWS: &str = "/dashboard/table/books/rows";
 
-/// A completed table that has cells in several states, and its dashboard.
+/// A table that was completed, with cells in several states, and the dashboard that shows it.
 struct Filled {
     work: Workplace,
     web: Web,
@@ -69,7 +69,7 @@ impl Filled {
         )
     }
 
-    /// The evidence line of the first cell in this state.
+    /// The line in the evidence file about the first cell in this state.
     fn cell_evidence(&self, state: &str) -> Value {
         let lines = evidence(&self.work).into_iter();
         let mut found = lines.filter(|line| line["state"] == state);
@@ -77,7 +77,7 @@ impl Filled {
     }
 }
 
-/// Sends a request. Returns the head and the body of the answer. The chunks of the body are joined.
+/// Sends a request. Returns the head and the body of the answer. A chunked body is joined.
 fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(place).unwrap();
     let mut head = format!(
@@ -113,7 +113,7 @@ fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (S
     }
 }
 
-/// Waits until `count` answers are on disk, and until the pane shows the last one.
+/// Waits until `count` answers of the user are on disk, and until the pane beside the grid shows the last one.
 fn wait_for_answers(browser: &Browser, filled: &Filled, count: usize) {
     browser.wait_until("the answer is on disk", || {
         (answers(&filled.work).len() == count).then_some(())
@@ -167,7 +167,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     );
     let expected: Vec<String> = (0..50).map(|book| format!("b{book}")).collect();
     assert_eq!(ids, json!(expected));
-    // Each state has a CSS class, a sign and a word.
+    // Each state of a cell has a CSS class, a sign and a word.
     for state in [
         "filled",
         "contradicted",
@@ -204,8 +204,8 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     browser.press(&[escape]);
     assert!(browser.find("#pane[hidden]").is_some());
     assert_eq!(focused_id(&browser), "c1-2");
-    // A contradicted value is accepted, a filled value is rejected, and the value of an unreachable page is typed by
-    // hand.
+    // Three cells are answered: a contradicted value is accepted, a filled value is rejected, and the value of an
+    // unreachable page is typed.
     let goto = |state: &str, place: usize| -> Value {
         let lines = evidence(&filled.work).into_iter();
         let line = lines
@@ -405,7 +405,7 @@ fn rows_and_cells_are_shown_whole_and_accessible_on_any_screen() {
     assert!(faults.is_empty(), "{faults:?}");
 }
 
-/// The page without data accepts a dropped table, whose gaps are then filled.
+/// A table is dropped on the dashboard's page for an empty folder, and its gaps are then filled.
 #[needs(chromedriver, axe)]
 #[test]
 fn a_table_that_is_dropped_is_filled() {
@@ -429,7 +429,7 @@ fn a_table_that_is_dropped_is_filled() {
     looks::check_and_screenshot(&browser, "first-run", Tables::Fit);
     let text = browser.page_text();
     assert!(text.contains("Fill your first table"), "{text}");
-    // A file is refused if the request lacks the token of the page, or if the path leads out of the folder.
+    // The server refuses a file if the request lacks the token of the page, or if the path leads out of the folder.
     let place = &dashboard.place;
     let origin = format!("http://{place}");
     let token = browser.run_script(

@@ -1,4 +1,4 @@
-//! Tests sites that are harder to read: values behind a link, and pages in a layout that is not in the sample.
+//! Tests sites that are harder to read: values behind a link, and pages in a layout that the sample does not contain.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::made_web::{is_gap, rows, truth};
 const HOST: &str = "one.example";
 const BOOKS: usize = 60;
 
-/// Parts of a page that surround the values.
+/// Parts of pages that surround the values, and whose frequency distinguishes the layouts.
 const REVIEWS: &str = "<div class=\"review\"><h4>A reader</h4><p>Read it <em>twice</em>.</p><span>5 stars</span></div>";
 const EDITIONS: &str = "<dl class=\"edition\"><dt>Binding</dt><dd>Cloth</dd><dt>Pages</dt><dd><code>300</code></dd></dl><hr><blockquote>An \
      excerpt</blockquote>";
 
-/// A page that consists mainly of `around`. Layouts are distinguished by the frequent parts of their pages.
+/// A page that contains `around` many times. Layouts are distinguished by the frequent parts of their pages.
 fn html_page(main: &str, around: &str) -> Page {
     let around = around.repeat(8);
     let text = format!(
@@ -112,10 +112,10 @@ fn values_behind_a_link_are_found() {
     let before = web.visits().len();
     let counts: BTreeMap<String, usize> = web.visits().pages().counts();
     assert!(counts.values().all(|count| *count == 1), "{counts:#?}");
-    // A few links of each kind are tried, to find the kind that leads to the values.
+    // A few links of each kind are tried to find the kind that leads to the values, so at most five lead elsewhere.
     let tried = counts.keys().filter(|url| url.contains("similar")).count();
     assert!(tried <= 5, "{counts:#?}");
-    // If the year and the publisher of a book are known, no page behind its page is needed.
+    // A page with details is needed only if the year or the publisher of its book is missing.
     let details = counts.keys().filter(|url| url.contains("details")).count();
     let lacking = (0..BOOKS)
         .filter(|&book| is_gap(book, 2) || is_gap(book, 3))
@@ -154,7 +154,7 @@ fn a_layout_that_turns_up_late_is_learned() {
         true => format!("/book/old-{book}"),
         false => format!("/book/{book}"),
     };
-    // Rows with new pages have most of their values, so only such rows are in the sample.
+    // The sample has only rows with most of their values, and all of these link to pages in the new layout.
     let lacks = move |book: usize, field: usize| match is_old(book) {
         true => field == book % 4 || field == (book / 4) % 4,
         false => field == book % 4 && book > 25,
@@ -176,7 +176,7 @@ fn a_layout_that_turns_up_late_is_learned() {
     assert_eq!(web.visits().len(), before);
 }
 
-/// Rows that were added later link to pages of another kind. The mapping of the first kind must stay valid.
+/// Rows that were added later link to pages of another kind. Their mapping must not replace the first one.
 #[test]
 fn a_new_kind_of_url_is_learned_beside_the_first() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -221,7 +221,7 @@ fn a_new_kind_of_url_is_learned_beside_the_first() {
     assert_eq!(web.visits().len(), before);
 }
 
-/// The links redirect to another site. All of them are fetched.
+/// All links of the table redirect to another site, whose pages are read.
 #[test]
 fn links_that_redirect_to_another_site_are_filled() {
     let (work, web) = (Workplace::new(), Web::start());

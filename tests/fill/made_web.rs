@@ -119,7 +119,7 @@ pub struct Oddities {
     pub lack_publisher: Vec<usize>,
     /// The books whose pages are gone.
     pub gone: Vec<usize>,
-    /// The number of requests that are still answered; later requests get no answer. `None` sets no limit.
+    /// The number of requests that are still answered. All later requests get no answer. `None` means no limit.
     pub answers: Option<Arc<AtomicUsize>>,
 }
 
@@ -181,7 +181,7 @@ pub fn table(wrong: &BTreeMap<(usize, usize), String>) -> String {
     text
 }
 
-/// The rows of a written table. Each row is a list of cells.
+/// The rows of a table that was written, without its header. Each row is a list of cells.
 pub fn rows(work: &Workplace, name: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(work.path(name)).unwrap();
     text.lines()
@@ -222,7 +222,7 @@ pub fn fill_command(work: &Workplace, web: &Web) -> Run {
     .in_folder(work.path("."))
 }
 
-/// Oddities of the pages: some name no publisher, and some are gone. Also returns some wrong values for the table.
+/// Some books whose pages name no publisher, and some whose pages are gone. Also some wrong values for the table.
 pub fn oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
     let oddities = Oddities {
         lack_publisher: (0..book_count()).filter(|book| book % 12 == 1).collect(),

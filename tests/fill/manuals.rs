@@ -1,5 +1,5 @@
-//! A real table, of the manuals of Python and PostgreSQL as Debian installs them, served on loopback under their own
-//! names: for the pictures of the README.
+//! Takes the pictures for the README: fills a real table from the manuals of Python and PostgreSQL. Debian packages
+//! contain the manuals, which are served on loopback under their public names.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -28,7 +28,7 @@ const MANUALS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// The values on the page of a Python module or a PostgreSQL command.
+/// A Python module or a PostgreSQL command: its name, its page, and the values on the page.
 #[derive(Debug)]
 struct Entry {
     name: String,
@@ -83,7 +83,7 @@ fn text_between(html: &str, begin: &str, end: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The modules of Python. The values of each are its summary, its source file, and its chapter.
+/// The modules of Python. Their values are summary, source file and chapter.
 fn modules() -> Vec<Entry> {
     let (host, folder, path) = MANUALS[0];
     let read = |file: &PathBuf| {
@@ -105,7 +105,7 @@ fn modules() -> Vec<Entry> {
     files.iter().filter_map(read).collect()
 }
 
-/// The commands of PostgreSQL. The values of each are its summary, no source file, and its chapter.
+/// The commands of PostgreSQL. Their values are summary, no source file, and chapter.
 fn commands() -> Vec<Entry> {
     let (host, folder, path) = MANUALS[1];
     let read = |file: &PathBuf| {

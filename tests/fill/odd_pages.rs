@@ -1,5 +1,5 @@
-//! Tests ordinary pages that have something else in the place of a value, or write the value in another way. No value
-//! is better than a wrong one.
+//! Tests pages that are odd in ordinary ways: something else is in the place of a value, or the value is written
+//! differently. A missing value is better than a wrong one.
 
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
@@ -14,7 +14,7 @@ fn is_gap(thing: usize) -> bool {
     thing % 3 == 1
 }
 
-/// Whether the page of a thing is odd. This is the case for half of the rows that lack their value.
+/// Whether the page of a thing is odd (does not simply show the value). Half of the rows with gaps have such pages.
 fn is_odd(thing: usize) -> bool {
     thing % 6 == 1
 }
@@ -42,13 +42,14 @@ fn html(thing: usize, value: &str) -> String {
     )
 }
 
-/// The results of a run: the values in the former gaps, with their row numbers, and the lines of doubts.
+/// The results of a run: the values that were filled into gaps, with their row numbers, and the lines of the file of
+/// doubts.
 struct Filled {
     values: Vec<(usize, String)>,
     doubts: Vec<Vec<String>>,
 }
 
-/// Completes a table with one column. The column has the values `known`, and `serve` makes the bytes of the pages.
+/// Fills a table with one column. `known` returns the values of the column, and `serve` returns the bytes of the pages.
 fn fill_from_pages(
     known: impl Fn(usize) -> String,
     serve: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static,
@@ -150,8 +151,8 @@ fn maker(thing: usize) -> String {
     truth(thing)[3].clone()
 }
 
-/// The content of a page that has the maker of its thing in a row of a table, if the page is not odd. `others` follows,
-/// which is about other things.
+/// The content of a page that shows the maker of its thing in a row of a table. An odd page has no such row. Then
+/// follows `others`, which is about other things.
 fn page_with_maker_row(thing: usize, others: &str) -> String {
     let own = match is_odd(thing) {
         true => String::new(),
@@ -311,7 +312,7 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
     };
     let capitals = move |thing: usize| html(thing, &words(thing).to_uppercase()).into_bytes();
     fill_from_pages(words, capitals).assert_filled("capitals", words);
-    // The pages are in capitals, so they do not show which letters of these names are capitals.
+    // The pages are in capitals, so it is unknown which letters of these names are capitals. The gaps must stay open.
     let mixed = |thing: usize| format!("The {} of Mc{}", truth(thing)[1], truth(thing + 3)[1]);
     let capitals = move |thing: usize| html(thing, &mixed(thing).to_uppercase()).into_bytes();
     fill_from_pages(mixed, capitals).assert_filled("mixed", |_| String::new());
@@ -428,7 +429,7 @@ fn a_page_may_declare_another_encoding_than_it_has() {
     let page = move |thing: usize| {
         let text = declare(html(thing, &known(thing)), "utf-8");
         let text = String::from_utf8(text).unwrap();
-        // This conversion is possible because all characters exist in ISO-8859-1.
+        // Reads each byte as an ISO-8859-1 character.
         text.chars().map(|c| c as u8).collect()
     };
     fill_from_pages(known, page).assert_filled("ISO-8859-1 as UTF-8", known);

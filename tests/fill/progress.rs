@@ -1,4 +1,5 @@
-//! Tests the parts of a run that other programs use: `--progress json`, and the end of a run whose parent has died.
+//! Tests the interface of a run for other programs: `--progress json`, and the end of a run when its parent process has
+//! died.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -89,7 +90,7 @@ fn a_run_ends_when_its_parent_has_died() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    // No process has this number, so the run must believe that its parent has died before the start.
+    // No process has this id, so the run must believe that its parent has already died.
     let run = fill_command(&work, &web).replace_flag("--delay", "60");
     let run = run.args(["--parent-process", "4194304"]).finish();
     assert!(!run.status.success());

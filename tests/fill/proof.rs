@@ -1,5 +1,5 @@
-//! Tests that every filled value can be extracted again from the archived bytes of the page named in its evidence, by
-//! the chain in the evidence.
+//! Tests that every filled value can be extracted again: from the archived page and by the chain of processors that the
+//! evidence names.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ fn each_filled_value_is_made_again_by_its_chain() {
         .filter(|line| line["state"] == "filled")
         .collect();
     assert_eq!(filled.len(), gap_count());
-    // For each chain in the evidence, a mapping with this chain is run on the kept pages. The code that does this
-    // differs from the code that filled the gaps.
+    // For each chain of processors in the evidence, a mapping with this chain is run on the stored pages, by other code
+    // than the one that filled the gaps.
     let mut by_chain: BTreeMap<String, Vec<&serde_json::Value>> = BTreeMap::new();
     for line in &filled {
         assert!(

@@ -11,11 +11,11 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::rows;
 
 const BOOKS: usize = 24;
-/// After this time, earlier fetches are too old for `--refresh-after 1s`.
+/// A bit more than a second. After this time, earlier fetches are too old for `--refresh-after 1s`.
 const SECOND: Duration = Duration::from_millis(1_100);
 
-/// Serves a site whose pages depend on a day, which is returned and set by the test. On day 1, it has its first mottos.
-/// From day 2 on, some mottos are changed. On day 3, the page of the first book fails.
+/// Serves a site whose pages depend on the day. The returned counter is the day, which a test can set. On day 1, it has
+/// its first mottos. From day 2 on, some mottos are changed. On day 3, the page of the first book fails.
 fn serve(web: &Web) -> Arc<AtomicUsize> {
     let day = Arc::new(AtomicUsize::new(1));
     let today = Arc::clone(&day);
@@ -131,7 +131,7 @@ fn a_page_that_failed_is_asked_again_by_the_next_run() {
     assert_filled(&work, 4);
 }
 
-/// If a site fails for longer than the patience, its remaining pages are given up without a request.
+/// If a site fails for longer than the patience of a run, its remaining pages are not requested.
 #[test]
 fn pages_that_were_not_requested_because_their_site_failed_are_requested_the_next_time() {
     let (work, web) = (Workplace::new(), Web::start());

@@ -55,7 +55,7 @@ fn the_report_shows_doubts_columns_sites_reasons_and_examples() {
     let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let listed = doubts.lines().count() - 1;
     assert_eq!(page.matches("your table</dt>").count(), listed);
-    // The doubts come before all other parts of the report, except for the figures.
+    // The doubts come before all other parts of the report, except for the numbers at its top.
     assert!(page.find("<h2>Doubts").unwrap() < page.find("<h2>By column").unwrap());
     for markup in [
         "<script", "<i>", "<img", "<link", "url(", "@import", " src=",
@@ -63,7 +63,7 @@ fn the_report_shows_doubts_columns_sites_reasons_and_examples() {
         assert!(!page.contains(markup), "{markup} is in the report");
     }
     assert!(page.len() < 200_000, "{} bytes", page.len());
-    // The same command creates the same report again. The pages are already fetched.
+    // All pages are stored, so the same command creates the same report without a request.
     let again = Run::new([
         "fill",
         "books.csv",
@@ -156,7 +156,7 @@ fn the_report_is_shown_whole_on_any_screen() {
     }
     assert_eq!(browser.take_console(), Vec::<String>::new());
     for url in browser.requested_urls() {
-        // The page with which the browser starts contains a picture in a data URL.
+        // Only the report itself may be requested. A data URL belongs to the page with which the browser starts.
         let is_own = url.starts_with("file:") || url.starts_with("data:");
         assert!(is_own, "{url} was requested");
     }

@@ -17,8 +17,8 @@ use super::made_web::{
     rows, serve, table, truth,
 };
 
-/// Kills a run when this many pages have been answered, and resumes it. Further requests get no answer before the kill,
-/// because otherwise a busy machine might end the run earlier.
+/// Kills a run when this many pages have been answered, and resumes it. All later requests get no answer before the
+/// kill, because the run could otherwise end before it is killed.
 fn kill_after_and_resume(pages: usize) {
     let (work, web) = (Workplace::new(), Web::start());
     let answers = Arc::new(AtomicUsize::new(pages));
@@ -50,7 +50,7 @@ fn kill_after_and_resume(pages: usize) {
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2..6], truth(book), "book {book}");
     }
-    // The requests without an answer are repeated. There is at most one at each site.
+    // The requests that got no answer are repeated. There is at most one at each site.
     let counts = web.visits().pages().counts();
     assert_eq!(counts.len(), book_count());
     let repeated = counts.values().filter(|count| **count > 1).count();
@@ -67,8 +67,8 @@ fn a_run_that_is_killed_later_is_resumed() {
     kill_after_and_resume(70);
 }
 
-/// The moment at which a run is killed. `Start` is its start. `Pages` is reached when all runs together have fetched
-/// this many pages. `Step` is reached when the run begins this step for the given time, counted from 1.
+/// The moment at which a run is killed: at its start; when all runs together have fetched this many pages; or when the
+/// run begins this step for the given time, counted from 1.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     Start,
@@ -77,8 +77,8 @@ enum Moment {
 }
 
 impl Moment {
-    /// Each step is interrupted in two situations: while pages of rows outside of the sample are missing, and when all
-    /// pages are stored. Each run reaches its moment, whatever pages earlier runs have fetched.
+    /// The moments at which runs are killed. Each step is interrupted twice: while pages outside of the
+    /// sample are missing, and when all pages are stored.
     const ALL: [Moment; 14] = [
         Moment::Start,
         Moment::Pages(5),
@@ -95,7 +95,7 @@ impl Moment {
         Moment::Step("fetch", 2),
         Moment::Step("write", 1),
     ];
-    /// The run is killed this many milliseconds after its moment.
+    /// The times from the moment to the kill, in milliseconds.
     const LATER: [u64; 4] = [0, 15, 60, 200];
 
     fn wait(self, running: &mut Running, web: &Web) {
@@ -114,8 +114,6 @@ impl Moment {
     }
 }
 
-/// The steps plan, sample, learn, read, judge, fetch and write are each interrupted at several moments. All runs use
-/// the same folder.
 #[test]
 fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     let alone = fill_on_one_machine();
@@ -133,8 +131,8 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
             moment.wait(&mut running, &web);
             std::thread::sleep(Duration::from_millis(later));
             moments += 1;
-            // Every second run loses all of its processes, as on a machine without memory. In all other runs only the
-            // first process is killed, as a person would do it.
+            // In every second run, all processes are killed, as on a machine without memory. In the other runs, only
+            // the first process is killed, as a person would do it.
             match moments % 2 {
                 0 => running.signal(Signal::KILL),
                 _ => running
@@ -150,7 +148,7 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
         }
     }
     println!("{killed} of {moments} were killed before their end");
-    // On a fast machine, some runs end before they are killed during the last steps.
+    // On a fast machine, some runs end before they are killed.
     assert!(killed * 2 >= moments, "{killed} of {moments}");
     fill_command(&work, &web).finish().expect_code(0);
     assert_same_outputs(&alone, &work);
@@ -160,8 +158,7 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     assert!(again <= killed * SITES.len(), "{again} again: {counts:#?}");
 }
 
-/// The first run stands for one that was interrupted early: mappings that were learned from few pages do not fit all
-/// pages.
+/// The first run stands for one that was interrupted early: its mappings, learned from few pages, do not fit all pages.
 #[test]
 fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -191,8 +188,8 @@ fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
     assert_eq!(web.visits().pages().counts().len(), book_count());
 }
 
-/// A run that was killed while it wrote leaves files with hidden names. Those of other tables and of processes that run
-/// are not its own.
+/// A killed run may leave unfinished files with hidden names. Only the files of the same table are removed, and none
+/// that a running process is writing.
 #[test]
 fn partial_files_of_killed_runs_are_removed() {
     let (work, web) = (Workplace::new(), Web::start());

@@ -1,5 +1,5 @@
-//! Tests the review of doubts in the dashboard, by keys in a real Chromium. The results are checked by the effects on
-//! the next run.
+//! Tests the page of the dashboard on which doubts are reviewed, by keys in a real Chromium. The results are checked by
+//! their effects on the next run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -89,7 +89,7 @@ pub(super) fn answers(work: &Workplace) -> Vec<Value> {
         .collect()
 }
 
-/// Waits until `count` answers are on disk, and until the page shows the next doubt.
+/// Waits until `count` answers of the user are on disk, and until the page shows the next doubt.
 fn wait_for_answers(browser: &Browser, work: &Workplace, count: usize) {
     browser.wait_until("the answer is on disk", || {
         (answers(work).len() == count).then_some(())
@@ -145,8 +145,8 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     is_at(2);
     browser.press(&['p']);
     is_at(1);
-    // Letter keys only work while the focus is in the review (WCAG 2.1.4). A click on the text of the review restores
-    // the focus.
+    // Letter keys only work while the review has the focus (WCAG 2.1.4). A click on the text of the review gives it the
+    // focus again.
     for away in [
         "document.querySelector('.mark').focus()",
         "document.activeElement.blur()",
@@ -170,7 +170,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     browser.press(&['r']);
     wait_for_answers(&browser, &work, 5);
     is_at(4);
-    // Doubts can also be answered while scripts are switched off.
+    // Doubts can also be answered without scripts.
     browser.run_devtools_command(
         "Emulation.setScriptExecutionDisabled",
         json!({"value": true}),
@@ -216,7 +216,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
         };
         assert_eq!(filled[book][3], expected, "{id}");
     }
-    // A later run uses these answers, and the review shows the remaining doubts.
+    // A later run uses the answers, and the review then shows only the remaining doubts.
     run();
     assert_eq!(doubts(&work), open);
     browser.open(&dashboard.url(path));
@@ -227,7 +227,6 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     );
 }
 
-/// A person cleans a table in which twenty values are wrong.
 #[needs(chromedriver)]
 #[test]
 fn people_accept_twenty_doubts_by_keys() {
@@ -319,7 +318,7 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
     }
 }
 
-/// If a doubt has two answers, the later one counts, whether it was given in the review or in the file.
+/// A doubt may be answered both in the review and in the file. The later answer counts.
 #[test]
 fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -347,7 +346,7 @@ fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
         .as_millis() as i64;
     let listed: Value =
         serde_json::from_slice(&fs::read(work.path("books.webfill/review.json")).unwrap()).unwrap();
-    // In the review, the first answer was given after the file was changed, and the second answer before.
+    // The answer in the review is newer than the file for the first doubt, and older for the second.
     let answered = [(0, changed + 1_000), (1, changed - 1_000)].map(|(place, at)| {
         let doubt = &listed["doubts"][place];
         json!({"key": doubt["key"], "answer": "accept", "at": at, "doubt": doubt["doubt"]})
@@ -367,7 +366,7 @@ fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
     assert_eq!(accepted, page);
     let (rejected, page) = cell(1);
     assert_ne!(rejected, page);
-    // The file of doubts is written again, without the two answered doubts.
+    // The command has written the file of doubts again, without the two answered doubts.
     let left = fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     assert!(!left.contains("reject"), "{left}");
 }

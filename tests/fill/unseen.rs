@@ -1,4 +1,4 @@
-//! Tests a site about which the table knows nothing. Rules learned from the table's other sites fill its gaps if they
+//! Tests a site of which the table contains no values. Rules learned from the table's other sites fill its gaps if they
 //! are certain enough. Otherwise they lead to questions.
 
 use std::collections::BTreeSet;
@@ -83,7 +83,7 @@ fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
     fill_command(&work, &web).finish().expect_code(0);
     let filled = check_and_list_filled(&work);
     assert!(filled.len() >= 2, "{filled:?}");
-    // Each filled value has evidence: its page and its chain.
+    // Each filled value has evidence: the page, and the chain of processors that reads the value.
     let evidence = std::fs::read_to_string(work.path("books.evidence.jsonl")).unwrap();
     for line in evidence.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -98,7 +98,7 @@ fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
             );
         }
     }
-    // The second run gives the same result without any request.
+    // A second run gives the same result without any request.
     let before = web.visits().len();
     fill_command(&work, &web).finish().expect_code(0);
     assert_eq!(web.visits().len(), before);
@@ -125,7 +125,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
         let few = proposed.iter().filter(|(of, _)| of == field);
         assert!(few.count() <= 3, "{proposed:?}");
     }
-    // A rejected answer means that values of this field are not proposed again.
+    // After a rejected answer, no values of this field are proposed again.
     let field = *fields.first().unwrap();
     let first = proposed.iter().find(|(of, _)| *of == field).unwrap();
     answer(&work, std::slice::from_ref(&first.1), "reject");

@@ -1,4 +1,4 @@
-//! Wrong values of options are refused before the first request.
+//! Tests that wrong values of options are refused before the first request.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::made_web::{Oddities, serve, table};
 
-/// Values that are wrong in themselves, or do not fit the table and the folder.
+/// Options with values that are invalid, or that do not fit the table and the folder.
 const WRONG: [&[&str]; 32] = [
     &["--id", "none"],
     &["--url", "none"],

@@ -1,6 +1,6 @@
-//! Tests two dispatchers with one journal on separate machines. The serving one is lost again and again, under load and
-//! in different ways. The store consists of three MongoDB servers, whose primary is also lost. The other dispatcher
-//! must serve soon, nothing may be lost or fetched twice, and no site may be requested too soon (`make failover`).
+//! Tests two dispatchers with one journal on separate machines. Under load, the serving one is lost again and again, in
+//! different ways. The primary of the three MongoDB servers of the store is lost, too. The other dispatcher must serve
+//! soon, nothing may be lost or fetched twice, and no site may be requested too soon (`make failover`).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,14 +23,13 @@ const SUPERVISORS: [&str; 2] = ["vm-a", "vm-b"];
 const APP: &str = "failover";
 const CRAWL: &str = "pages";
 
-/// The number of pages that are fed at a time. It is larger than the number of pages that are fetched until the next
-/// dispatcher serves.
+/// The number of pages that are fed at a time. They last until the next dispatcher serves.
 const FED: usize = SITES * 60;
 
 /// The longest time until the next dispatcher must serve.
 const SERVES_WITHIN: Duration = Duration::from_secs(60);
 
-/// The longest time that the last pages may take.
+/// The longest time that the last pages may take at the end.
 const DONE_WITHIN: Duration = Duration::from_secs(600);
 
 /// How the serving dispatcher is lost.
@@ -44,7 +43,7 @@ enum Loss {
     Unplugged,
     /// The dispatcher's process is suspended, and continues when another dispatcher serves.
     Suspended,
-    /// The dispatcher's process is killed, together with the primary of the store.
+    /// The dispatcher's process is killed, together with the primary MongoDB server of the store.
     KilledWithPrimary,
     /// The dispatcher is asked to hand over to the other one.
     HandedOver,
@@ -60,7 +59,7 @@ const LOSSES: [Loss; 6] = [
 ];
 
 struct Pair {
-    // The fields are dropped in this order: first the processes, then the networks, the servers and the folder.
+    // Rust drops the fields in this order: first the processes, then the networks, the servers and the folder.
     dispatchers: [Option<Running>; 2],
     _supervisors: Vec<Running>,
     networks: [Network; 2],
@@ -142,7 +141,8 @@ impl Pair {
         self.servers.uri("failover")
     }
 
-    /// Starts a dispatcher that stands by, and waits until it has applied the journal.
+    /// Starts a dispatcher that stands by, and waits until it has applied the whole journal (the record of all
+    /// changes).
     fn start_standby(&mut self, number: usize) {
         let mut running = self.dispatcher_command(number, &["--standby"]).start();
         running.wait_for_stderr("of the journal is applied");
@@ -165,7 +165,7 @@ impl Pair {
         )
     }
 
-    /// Feeds pages that were not fed before. All of them must be accepted.
+    /// Feeds the next pages. All of them must be accepted.
     fn feed(&mut self) {
         let client = self.client(self.serving);
         let pages: Vec<Value> = (self.fed..self.fed + FED)
@@ -272,8 +272,8 @@ pub(crate) fn run(losses: usize) {
     let mut took: BTreeMap<Loss, Vec<Duration>> = BTreeMap::new();
     for number in 0..losses {
         let before = pair.web.visits().len();
-        // Some pages are always left to fetch. The number of pages left at the end does not depend on the number of
-        // losses.
+        // New pages are fed only if few are left. So there is always something to fetch, and the time at the end does
+        // not depend on the number of losses.
         if pair.fed < before + FED {
             pair.feed();
         }

@@ -1,4 +1,4 @@
-//! The load of the fleet. Whenever few pages are left to fetch, further pages of each generated site are fed, until the
+//! The load on the fleet: whenever few pages are left to fetch, further pages of each generated site are fed, until the
 //! load is stopped.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::machines::{Client, Machines, SITES_EACH, wait_for};
 const APP: &str = "fleet";
 const CRAWL: &str = "load";
 
-/// The number of pages of each site that are fed at a time. When half of them are left, the next ones are fed.
+/// The number of pages of each site that are fed together. When half of them are fetched, the next ones are fed.
 const PAGES: usize = 6;
 
 /// The number of requests in one message.
@@ -84,8 +84,8 @@ fn serve(web: &Web, sites: usize) {
     }
 }
 
-/// Feeds the next pages. If an answer is lost, the same pages are fed again. This changes nothing if they had been
-/// accepted.
+/// Feeds the next pages. If an answer is lost, the same pages are fed again, which has no effect on pages that were
+/// already accepted.
 fn feed_next(client: &Client, sites: usize, from: usize) {
     let request = |n: usize| {
         let url = format!("http://{}/{}", host(n % sites), from + n / sites);

@@ -14,7 +14,7 @@ use webfill_tests::site::Web;
 use webfill_tests::units::Units;
 use webfill_tests::workplace::Workplace;
 
-/// The number of sites for each machine.
+/// The number of generated sites for each machine.
 pub(crate) const SITES_EACH: usize = 12;
 
 const ROLL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/roll");
@@ -22,7 +22,7 @@ const TASKS: u16 = 5555;
 const CONTROL: u16 = 5557;
 
 pub(crate) struct Machines {
-    // The fields are dropped in this order: first the processes, then the networks, the server and the folder.
+    // Rust drops the fields in this order: first the processes, then the networks, the server and the folder.
     pub(crate) units: Units,
     networks: Vec<Network>,
     pub(crate) web: Web,
@@ -140,7 +140,7 @@ impl Machines {
         roll.output().expect("python3 runs it")
     }
 
-    /// A copy of the program under another name. The name shows which program a process runs.
+    /// A copy of the webfill program under another name, by which a test recognises the processes that run it.
     pub(crate) fn create_new_program(&self) -> PathBuf {
         let path = self.work.path("webfill-new");
         let today = Build::Today.binary();

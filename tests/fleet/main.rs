@@ -37,7 +37,7 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
             measured_for: Duration::from_secs(8),
             killed_for: Duration::from_secs(20),
             killed_every: Duration::from_secs(8),
-            // This limit allows for other tests that run at the same time.
+            // Other tests run at the same time, so this limit is long.
             longest_pause: Duration::from_secs(6),
         });
     });

@@ -9,7 +9,7 @@ use webfill_tests::units::Units;
 
 use crate::machines::Client;
 
-/// The kernel counts the processor time of processes in ticks. This is their number per second.
+/// The number of ticks per second. The kernel counts the processor time of processes in ticks.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 const MIB: f64 = 1_048_576.0;
@@ -35,7 +35,7 @@ impl Counters {
         }
     }
 
-    /// The differences from earlier counters, as lines of a table.
+    /// The differences from earlier counters, as lines of a table: name and value.
     pub(crate) fn rows_since(&self, before: &Counters) -> Vec<(&'static str, String)> {
         let seconds = (self.at - before.at).as_secs_f64();
         let tasks = self.done - before.done;
@@ -65,12 +65,12 @@ fn cpu_s(pid: u32) -> f64 {
         let text = fields.split(' ').nth(number).unwrap_or_default();
         text.parse().unwrap_or(0.0)
     };
-    // The fields utime and stime. The numbers count from the field after the command name, the state.
+    // The fields `utime` and `stime` of the process. Their numbers count from the field after the command name.
     (field(11) + field(12)) / TICKS_PER_SECOND
 }
 
-/// The memory of the processes of each role, as lines of a table. They contain the mean and the largest peak of a
-/// process, including all shared pages. A further mean divides shared pages among the processes.
+/// The memory of the processes of each role, as lines of a table: the mean and the largest peak of a process, including
+/// shared pages. A further mean divides shared pages among the processes.
 pub(crate) fn memory_rows(units: &Units) -> Vec<(&'static str, String)> {
     let processes = units.processes();
     let roles = [

@@ -1,4 +1,4 @@
-//! The phases of the test. They run one after another, and all of them under load.
+//! The phases of the test of a large fleet. They run one after another, all of them under load.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use crate::witness::{Expected, evaluate};
 /// The longest time until all supervisors must be connected again after a restart of the dispatcher.
 const WELCOME_WITHIN: Duration = Duration::from_secs(30);
 
-/// The number of restarts of the dispatcher.
+/// The number of times that the dispatcher is restarted.
 const RESTARTS: usize = 5;
 
-/// The longest time after the roll until the sites must be distributed evenly.
+/// The longest time after the replacement of all supervisors until the sites must be distributed evenly.
 const EVEN_WITHIN: Duration = Duration::from_secs(120);
 
 /// The time that a service manager waits before it restarts a process (`RestartSec`).
@@ -29,9 +29,9 @@ pub(crate) struct Plan {
     /// The time for which the costs are measured while nothing else happens.
     pub(crate) measured_for: Duration,
     pub(crate) killed_for: Duration,
-    /// The time within which one supervisor in ten is killed, again and again.
+    /// In each period of this length, one supervisor in ten is killed.
     pub(crate) killed_every: Duration,
-    /// The limit for the median of the times in which a restarted dispatcher does not answer.
+    /// The longest median time for which a restarted dispatcher may not answer.
     pub(crate) longest_pause: Duration,
 }
 
@@ -164,7 +164,7 @@ impl Run {
             silent.push(began.elapsed());
             self.wait_for_all(Duration::from_secs(120));
             welcome.push(began.elapsed());
-            // Wait until all machines are working again.
+            // The next restart begins when all machines are working again.
             self.wait_for_tasks(self.machines.names.len() as u64);
         }
         let silent = self.report_times("the dispatcher's restart until it answers", silent);
@@ -179,7 +179,7 @@ impl Run {
         }
     }
 
-    /// Notes the median and the longest of some times. Returns the times in ascending order.
+    /// Reports the median and the longest of some times. Returns the times in ascending order.
     fn report_times(&mut self, what: &'static str, mut times: Vec<Duration>) -> Vec<Duration> {
         times.sort();
         let [median, longest] = [times[times.len() / 2], times[times.len() - 1]];

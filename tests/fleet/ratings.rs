@@ -1,4 +1,5 @@
-//! Tests rating sites whose pages are shared among the machines. All rows must be stored once, with their own values.
+//! Tests rating sites whose pages are shared among the machines of a fleet. Every row must be stored once, with its own
+//! values.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -45,7 +46,7 @@ pub(crate) fn run_shared(machines: u16, sites: usize, users: usize) {
     check_ratings(&machines, &sites);
 }
 
-/// Feeds requests for all pages of all users. The users' counts of ratings determine the number of pages.
+/// Feeds requests for all pages of all users. A user's number of ratings determines the number of pages.
 fn feed(client: &Client, sites: &[Ratings]) {
     let mut requests = Vec::new();
     for site in sites {
@@ -110,7 +111,7 @@ fn check_ratings(machines: &Machines, sites: &[Ratings]) {
     assert_eq!(of_workers.len(), machines.names.len(), "{of_workers:?}");
 }
 
-/// Those values of a row that show whether its stars belong to it.
+/// The values of a row that show whether its stars belong to it: the stars, its page, and its position there.
 fn stars_and_position(stars: &Value, row: &Value) -> Value {
     json!([stars, row["url"], row["position"]])
 }

@@ -1,5 +1,5 @@
-//! The evidence about a run from the access log of the sites and from the store: whether anything was lost, fetched
-//! twice, or fetched too soon.
+//! The evidence from the access log of the sites and from the store: whether anything was lost, fetched twice, or
+//! fetched too soon.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::{Visit, Visits};
 
 use crate::load::host;
-/// A busy machine may record a request late, so that the next request seems too early. The error is at most the delay
-/// divided by this number.
+/// A busy machine may log a request late, so that the next one seems to come too early. It seems so by at most the
+/// delay divided by this number.
 const BLUR: u32 = 10;
 
-/// The time after the death of a supervisor for which repeated fetches are excused. By its end, the tasks have been
-/// given to other supervisors, or to the same one again.
+/// After the death of a supervisor, repeated fetches are excused for this time. By then, the tasks have been given to
+/// other supervisors, or to the same one again.
 const DEATH_MATTERS_FOR: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Judgement {
     pub(crate) broken: Vec<String>,
 }
 
-/// The pages that were fed, and the events that happened meanwhile.
+/// The pages that were fed, and the deaths of supervisors meanwhile.
 pub(crate) struct Expected {
     pub(crate) sites: usize,
     /// The number of pages fed for each site.

@@ -21,7 +21,7 @@ use std::time::SystemTime;
 struct Requirement {
     name: &'static str,
     is_met: fn() -> bool,
-    /// The reason that is shown for each ignored test.
+    /// The reason that is shown for each test that is ignored because of this requirement.
     reason: &'static str,
 }
 
@@ -145,10 +145,11 @@ const REQUIREMENTS: [Requirement; 23] = [
     },
 ];
 
-/// If one of these environment variables is set, tests that need a MongoDB server run. They fail if there is none.
+/// The environment variables that require tests with a MongoDB server to run. If there is no server, these tests fail.
 const SERVER_IS_REQUIRED: [&str; 3] = ["CI", "REQUIRE_MONGOD", "MONGODB_URI"];
 
-/// If this environment variable is set, tests that need the released webfill run. They fail if there is none.
+/// The environment variable that requires tests with the released webfill to run. If there is no such program, they
+/// fail.
 const RELEASED_IS_REQUIRED: &str = "REQUIRE_RELEASED";
 
 fn main() {
@@ -184,8 +185,8 @@ fn print_rerun_rules() {
     }
 }
 
-/// Creates an empty folder if nothing was downloaded yet, so that there is a path to watch. The folder must look older
-/// than this run, because otherwise cargo would treat it as changed.
+/// Creates an empty folder if nothing was downloaded yet, so that there is a path to watch. The folder must look old,
+/// because cargo would treat a folder newer than this run as changed.
 fn create_old_folder(folder: &Path) {
     if !folder.exists() && std::fs::create_dir_all(folder).is_ok() {
         let opened = std::fs::File::open(folder);
@@ -286,7 +287,7 @@ fn can_mount_image() -> bool {
         && can_run("mkfs.ext4", &["-q", "-F", &image])
         && can_run("mount", &["-o", "loop", &image, &folder])
         && can_run("umount", &["-l", &folder]);
-    // The file may not exist.
+    // The image may not exist, so an error is ignored.
     let _ = std::fs::remove_file(&*image);
     can_mount
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::WAIT;
 
-/// The message that chromedriver prints when it listens, before the port.
+/// The message that chromedriver prints when it listens. The port follows it.
 const LISTENS: &str = "was started successfully on port ";
 
 /// Starts chromedriver in its own process group, to which its browsers belong, too. Returns the process and its port.
@@ -28,7 +28,7 @@ pub(super) fn start_driver() -> (Child, u16) {
         let (_, port) = line.split_once(LISTENS)?;
         port.trim_end_matches('.').parse().ok()
     });
-    // The rest of the output must be read, too. Otherwise a full pipe would block the driver.
+    // The rest of the output is read, too, because a full pipe would block the driver.
     std::thread::spawn(move || lines.for_each(drop));
     (driver, port.expect("chromedriver listens"))
 }

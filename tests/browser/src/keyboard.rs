@@ -1,4 +1,4 @@
-//! A user without a mouse. The number of steps and of keys pressed is counted.
+//! Simulates a user without a mouse. Counts the steps of the user's job and the keys pressed.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{Browser, ENTER, TAB, text_of};
 
-/// The most presses of Tab that may be needed to reach an element of a page.
+/// The most presses of Tab that may be needed to reach any element of a page.
 const MOST_TABS: usize = 250;
 
 /// JavaScript that returns the name of the focused element, roughly as a screen reader would read it.
@@ -17,7 +17,7 @@ const FOCUSED: &str = "const one = document.activeElement;
     const own = one.matches('a, button, summary') ? one.innerText : one.tagName === 'IFRAME' ? one.title : '';
     return [one.getAttribute('aria-label') ?? '', ...labels, own].join(' ').replace(/\\s+/g, ' ').trim()";
 
-/// JavaScript that returns whether the focus is visible.
+/// JavaScript that returns whether the focused element is visibly marked.
 const IS_SEEN: &str = "const one = document.activeElement; const style = getComputedStyle(one);
     const box = one.getBoundingClientRect();
     return one.tagName === 'IFRAME' || (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2
@@ -70,20 +70,20 @@ impl<'b> Keyboard<'b> {
         }
     }
 
-    /// Skips the navigation of a page by its skip link.
+    /// Skips the navigation of a page by the link `Skip to content`.
     pub fn skip_to_content(&self) {
         self.tab_to("Skip to content");
         self.press(&[ENTER]);
     }
 
-    /// Performs a step of the job: moves the focus to the element with this name and presses Enter.
+    /// Performs a step of the user's job: moves the focus to the element with this name and presses Enter.
     pub fn tab_to_and_enter(&self, name: &str) {
         self.tab_to(name);
         self.press(&[ENTER]);
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Waits for a page by its heading.
+    /// Waits until a page with this heading is shown.
     pub fn wait_for_page(&self, heading: &str) {
         self.browser.wait_until(heading, || {
             let title = self.browser.text_at("h1")?;
@@ -91,20 +91,20 @@ impl<'b> Keyboard<'b> {
         });
     }
 
-    /// Performs a step of the job by pressing these keys.
+    /// Performs a step of the user's job: presses these keys.
     pub fn press_as_step(&self, keys: &[char]) {
         self.press(keys);
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Performs a step of the job by pressing a key with a modifier.
+    /// Performs a step of the user's job: presses a key with a modifier.
     pub fn press_with_as_step(&self, modifier: char, key: char) {
         self.browser.press_with(modifier, key);
         self.keys.set(self.keys.get() + 2);
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Prints the steps, the keys and the time that the job took.
+    /// Prints how many steps and keys and how much time the user's job took.
     pub fn print_report(&self, job: &str) {
         println!(
             "{job}: {} steps, {} keys, {:.1} s",

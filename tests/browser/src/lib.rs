@@ -24,7 +24,7 @@ pub use keyboard::Keyboard;
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// The member of the protocol's JSON that identifies an element.
+/// The key in the JSON of the WebDriver protocol under which an element's id is found.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 const FLAGS: &[&str] = &[
@@ -185,7 +185,7 @@ impl Browser {
             let Element(id) = self.find(selector)?;
             let path = format!("{}/element/{id}/click", self.session);
             match call(self.port, "POST", &path, Some(&json!({}))) {
-                // The page has replaced the element meanwhile, so try again.
+                // The page has replaced the element since it was found, so it is searched again.
                 Err(error) if error.contains("stale element reference") => None,
                 clicked => Some(clicked.unwrap_or_else(|error| panic!("{selector}: {error}"))),
             }
@@ -265,7 +265,7 @@ impl Browser {
         self.run_devtools_command("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
-    /// Sets the time zone of the reader.
+    /// Sets the time zone that the browser uses.
     pub fn set_time_zone(&self, zone: &str) {
         self.run_devtools_command("Emulation.setTimezoneOverride", json!({"timezoneId": zone}));
     }
@@ -282,13 +282,13 @@ impl Browser {
         self.run_devtools_command("Emulation.setDeviceMetricsOverride", metrics);
     }
 
-    /// Searches for elements within a frame from now on.
+    /// From now on, elements are searched within this frame.
     pub fn enter_frame(&self, frame: &Element) {
         let element = json!({ELEMENT: frame.0});
         self.post("/frame", &json!({"id": element}));
     }
 
-    /// Searches for elements in the page itself from now on.
+    /// From now on, elements are searched in the page itself again.
     pub fn leave_frames(&self) {
         self.post("/frame", &json!({"id": null}));
     }
@@ -303,7 +303,7 @@ impl Browser {
             let message = &message["message"];
             if message["method"] == "Network.requestWillBeSent" {
                 let url = message["params"]["request"]["url"].as_str();
-                // The browser's own pages, such as a new window, are not requests.
+                // URLs of the browser's own pages, such as a new window, are left out.
                 let url = url.filter(|url| !url.starts_with("chrome:"));
                 requested.extend(url.map(str::to_owned));
             }

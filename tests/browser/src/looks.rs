@@ -14,7 +14,7 @@ pub const WIDTHS: [u32; 4] = [390, 1024, 1440, 2560];
 
 const HEIGHT: u32 = 900;
 
-/// On screens of at least this width, no table may need sideways scrolling.
+/// The width of a screen, in pixels, from which on no table may need sideways scrolling.
 const ROOMY: u32 = 1440;
 
 /// The tags of the rules that a light page must meet: WCAG 2.0 to 2.2 at levels A and AA, and best practices.
@@ -41,8 +41,8 @@ const SIDEWAYS: &str = "
     const name = (one) => `${one.getAttribute('aria-label') ?? one.id}: ${one.scrollWidth} in ${one.clientWidth}`;
     return [...document.querySelectorAll('.wide')].filter((one) => one.scrollWidth > one.clientWidth + 1).map(name);";
 
-/// Whether the tables of a page must fit on large screens. Otherwise they may scroll sideways on every screen, because
-/// they have columns of the user.
+/// Whether the tables of a page must fit on large screens. Tables with columns that the user has chosen may scroll
+/// sideways on every screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
     Fit,

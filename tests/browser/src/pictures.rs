@@ -13,7 +13,7 @@ use crate::{Browser, text_of};
 /// The largest height of a screenshot, in pixels. Taller pages are cut.
 const MOST_HIGH: u32 = 4_000;
 
-/// A picture of at least this age comes from an earlier run.
+/// A screenshot file of at least this age comes from an earlier run.
 const FORMER: Duration = Duration::from_secs(30 * 60);
 
 /// JavaScript that waits until all charts are drawn at their present width, and then for one more frame. A change of
@@ -42,7 +42,7 @@ impl Browser {
         let size = |of: &str, side: &str| metrics[of][side].as_f64().unwrap_or(0.0) as u32;
         let width = size("cssLayoutViewport", "clientWidth");
         let height = size("cssContentSize", "height").min(MOST_HIGH);
-        // Make the window as high as the page, because frames (`iframe`) below the window's lower edge are not painted.
+        // Frames (`iframe`) below the window's lower edge are not painted, so the window is made as high as the page.
         let before = *self.size.lock().expect("no test panics in it");
         self.override_size(width, height);
         let path = self.screenshot_of_window(name);

@@ -1,5 +1,5 @@
-//! The content of a disk after a power loss, derived from the notes of `recorder.c`. Everything that was synced is
-//! there, and any part of the other data.
+//! The content of a disk after a power loss, derived from the writes and syncs that `recorder.c` has noted. Everything
+//! that was synced is there, and any part of the other data.
 //!
 //! Writes are cut at sectors, and each sector is lost or kept independently, whatever the order of writes. Changes of
 //! names in a folder may be lost as well. They are lost only from the end, as with a journal.
@@ -13,7 +13,7 @@ use fastrand::Rng;
 const SECTOR: u64 = 512;
 const HEAD_BYTES: usize = 48;
 
-/// The content of each file, by its path below the recorded folder.
+/// The files of a disk: the content of each file, by its path below the recorded folder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk {
     files: BTreeMap<PathBuf, Vec<u8>>,
@@ -49,14 +49,14 @@ struct Note {
     call: Call,
 }
 
-/// The notes about all writes of a fleet, in order.
+/// The notes about all writes and syncs of a fleet, in order.
 #[derive(Debug)]
 pub(crate) struct Notes {
     notes: Vec<Note>,
 }
 
 impl Notes {
-    /// Reads the notes of all processes. Paths are made relative to `recorded`.
+    /// Reads the notes that all processes have written. Paths are made relative to the folder `recorded`.
     pub(crate) fn read(folder: &Path, recorded: &Path) -> Notes {
         let mut notes = Vec::new();
         for file in fs::read_dir(folder).expect("our own folder") {
@@ -126,15 +126,15 @@ fn next_note(rest: &mut &[u8], recorded: &Path) -> Note {
     }
 }
 
-/// The content of a file, independent of its name.
+/// The content of a file, whatever its name is.
 struct File<'a> {
     base: Vec<u8>,
     changes: Vec<&'a Note>,
-    /// All writes noted before this time are on the disk.
+    /// All writes noted before this time were synced, so they are on the disk.
     synced_to: u64,
 }
 
-/// A change of a name. Afterwards the name is that of the file with this number, or of no file.
+/// A change of a file name. Afterwards, the name belongs to the file with this number, or to no file.
 struct NameChange {
     after: u64,
     path: PathBuf,
@@ -143,11 +143,11 @@ struct NameChange {
 
 struct Volume<'a> {
     files: Vec<File<'a>>,
-    /// The files by their present names.
+    /// For each present name, the number of its file.
     names: BTreeMap<PathBuf, usize>,
     names_before: BTreeMap<PathBuf, usize>,
     namings: Vec<NameChange>,
-    /// For each folder: all name changes noted before this time are on the disk.
+    /// For each folder, the time of its last sync. Name changes noted before this time are on the disk.
     folders_synced_to: BTreeMap<PathBuf, u64>,
 }
 
@@ -193,7 +193,7 @@ impl<'a> Volume<'a> {
                 self.folders_synced_to
                     .insert(note.path.clone(), note.before);
             }
-            // The file exists already, or it is of a kind that is not recorded, such as a socket.
+            // The file exists already, or is of a kind that is not recorded, such as a socket.
             _ => {}
         }
     }
@@ -211,7 +211,7 @@ impl<'a> Volume<'a> {
     }
 
     fn lose_power(self, rng: &mut Rng) -> Disk {
-        // Of the data that were not synced, a disk keeps none, some, most or all.
+        // A disk keeps none, some, most or all of the data that were not synced.
         let kept = [0.0, 0.5, 0.9, 1.0][rng.usize(..4)];
         let names = self.surviving_names(rng);
         let content =

@@ -16,7 +16,7 @@ use webfill_tests::workplace::Workplace;
 use super::disk::{Disk, Notes};
 
 const SITES: usize = 6;
-/// The number of pages fed for each site, and the number of links on each of them.
+/// The number of pages of each site that are fed, and the number of links on each of these pages.
 const FED: usize = 5;
 const LINKED: usize = 2;
 /// The number of requests in one list.
@@ -25,15 +25,15 @@ const LIST: usize = 3;
 const POLL: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// A URL, with the time of an event in the clock of the notes.
+/// A URL, and the time of an event by the clock of the notes (see [`Clock`]).
 pub(crate) type Dated = (String, u64);
 
-/// A recorded run until the end of the crawl. It starts with an empty disk or after a power loss.
+/// The recording of a fleet's run, from an empty disk or the disk after a power loss until the end of the crawl.
 pub(crate) struct Recording {
     /// The disk at the beginning of the run.
     pub(crate) base: Disk,
     pub(crate) notes: Notes,
-    /// The accepted URLs, with the times of the answers.
+    /// The URLs that the dispatcher has accepted, with the times of its answers.
     pub(crate) accepted: Vec<Dated>,
     /// The requested URLs, with the times of the requests.
     pub(crate) requested: Vec<Dated>,
@@ -168,7 +168,7 @@ impl Fleet {
         }
     }
 
-    /// Feeds all lists. If a list was accepted before the power loss, its URLs are duplicates now.
+    /// Feeds all URLs. Lists that were accepted before the power loss are fed again, so their URLs are duplicates.
     fn feed(&self, clock: &Clock) -> Vec<Dated> {
         let seeds =
             (0..FED).flat_map(|fed| (0..SITES).map(move |site| url(site, &fed.to_string())));
@@ -180,7 +180,7 @@ impl Fleet {
             assert_eq!(answer["accepted"], list.len(), "{answer}");
             let now = clock.now();
             accepted.extend(list.iter().map(|url| (url.clone(), now)));
-            // Feed slowly, so that pages are fetched at the same time.
+            // The pause lets pages be fetched while others are still being fed.
             std::thread::sleep(POLL);
         }
         accepted
@@ -206,11 +206,11 @@ impl Fleet {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// Ends the processes one after another, so that the last connections close their files.
+    /// Ends the processes one after another, because the last connections to the databases close their files.
     fn end(self) {
         self.dispatcher.signal(Signal::TERM);
         self.dispatcher.finish().expect_code(0);
-        // A supervisor that has not joined yet would wait for a dispatcher, so it must be stopped, too.
+        // A supervisor that has not joined yet would wait for the dispatcher, so it is stopped, too.
         self.supervisor.signal(Signal::TERM);
         self.supervisor.finish();
     }

@@ -24,7 +24,7 @@ pub(crate) struct DiskState {
 }
 
 impl DiskState {
-    /// Opens the files of a disk. This may change them, as any start does.
+    /// Opens the databases on a disk and reads them. This may change their files, as any start of webfill does.
     pub(crate) fn open(disk: &Path) -> DiskState {
         let mut left = DiskState::default();
         if let Some(db) = left.connect(&disk.join(FRONTIER), "tasks") {
@@ -68,7 +68,8 @@ impl DiskState {
         number(&tables).is_ok_and(|count| count == 1).then_some(db)
     }
 
-    /// Checks that no data are missing that were confirmed before the loss, or that an action before the loss required.
+    /// Finds data that are missing although they were confirmed before the power loss, or although an action before it
+    /// required them.
     pub(crate) fn find_violations(&mut self, recording: &Recording, at: u64) -> &[String] {
         let before = |dated: &&(String, u64)| dated.1 <= at;
         for (url, _) in recording.accepted.iter().filter(before) {
@@ -107,7 +108,7 @@ fn query_rows<T>(
         .unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// Checks a crawl that has ended after it was continued after a power loss.
+/// Checks the final result of a crawl that was continued after a power loss.
 pub(crate) fn find_end_violations(left: &DiskState, recording: &Recording) -> Vec<String> {
     let mut wrong = Vec::new();
     for (url, _) in &recording.requested {

@@ -66,7 +66,7 @@ fn build_recorder(folder: &Path) -> PathBuf {
     library
 }
 
-/// Makes `count` power losses. Each comes while the crawl continues after the previous one.
+/// Runs a crawl and makes `count` power losses. Each comes while the crawl continues after the previous one.
 fn cut_power_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
     let mut rng = Rng::with_seed(seed);
     let mut wrong = Vec::new();

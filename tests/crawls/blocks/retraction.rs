@@ -1,4 +1,4 @@
-//! Tests how pages end that a site served before its block was recognised.
+//! Tests the outcomes of pages that a site served before its block was recognised.
 
 use super::*;
 
@@ -40,9 +40,9 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
     );
 }
 
-/// If no command waits for the end of the site's backoff, the short pages served before the block get the same outcome
-/// as the site's other pages. This is so whether one command fetched all of them or a later one continued. They are
-/// listed among the pages that can be retried.
+/// If no command waits until the site's backoff ends, the short pages served before the block end as blocked, like the
+/// site's other pages. They can be retried. This must be so whether one command fetched all pages or a second one
+/// continued.
 #[test]
 fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest() {
     for commands in [1, 2] {
@@ -81,8 +81,9 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
     }
 }
 
-/// Healthy sites might serve such an answer, too, so it is recognised as a block only at its fifth URL. The values that
-/// records got from the first four are removed. If a record was complete because of them, its other URLs are fetched.
+/// Healthy sites might serve the same answer as this site, so it is recognised as a block only at its fifth URL. The
+/// values that records got from the first four are removed. If a record was complete because of them, its other URLs
+/// are fetched.
 #[test]
 fn what_a_block_has_put_into_records_is_taken_back() {
     let web = Web::start();

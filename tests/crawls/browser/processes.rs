@@ -49,8 +49,8 @@ fn assert_no_browser_is_left(folder: &Path) {
 #[needs(chromium)]
 #[test]
 fn a_browser_that_dies_costs_no_page() {
-    // Even if two browsers are killed right before they would be replaced, more than five pages are left for the third
-    // one.
+    // There are so many pages that, even if two browsers are killed right before they would be replaced, the third one
+    // has more than five to render.
     const PAGES: usize = 18;
     let web = Web::start();
     let site = web.site("people.example");

@@ -7,7 +7,7 @@ use webfill_tests::site::{Page, page};
 
 use super::{MAPPED, Watched, found_changes};
 
-/// A mapping that reads only rows.
+/// A mapping that reads only rows, and no fields of the page.
 fn mapping() -> Value {
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let field = |name: &str| json!({"name": name, "processors": css(&format!(".{name}"))});

@@ -1,5 +1,5 @@
 //! Tests the second fetch: a page that is new or has changed is fetched again. Parts that differ between the two
-//! fetches are meaningless.
+//! fetches (such as a counter) do not count as changes.
 
 use super::*;
 
@@ -94,13 +94,13 @@ fn if_the_second_fetch_fails_the_first_stands() {
     let summary: Value = serde_json::from_str(&first.stdout).expect("a summary");
     assert_eq!(summary["outcomes"], json!({"ok": 1}));
     watched.run(&["/lamp"], &json!({}));
-    // The changed page was fetched twice.
+    // Each run has fetched the page twice.
     assert_eq!(watched.web.visits().pages().len(), 4);
     assert_eq!(watched.changes(&[]).len(), 1);
 }
 
-/// Kills processes of a watch's first run between the two fetches of a page with a counter. Returns the run after its
-/// end.
+/// Kills processes of a watch's first run between the two fetches of a page whose counter changes at each fetch.
+/// Returns the run after its end.
 fn kill_between_fetches(watched: &Watched, victims: impl Fn(&str) -> bool) -> Finished {
     serve_noisy(watched, "/lamp", "The lamp costs 10 euro");
     let slowly = json!({"delay": 1.5});
@@ -117,8 +117,8 @@ fn kill_between_fetches(watched: &Watched, victims: impl Fn(&str) -> bool) -> Fi
     ended
 }
 
-/// Checks that a check that was interrupted by a kill has left nothing. The page must be fetched twice again, and must
-/// be compared without its counter.
+/// Checks that an interrupted check of a page has left nothing behind: the page is fetched twice again, and compared
+/// without its counter.
 fn assert_noise_is_known(watched: &Watched) {
     let slowly = json!({"delay": 1.5});
     let visits = || watched.web.visits().pages().len();

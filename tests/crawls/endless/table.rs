@@ -1,6 +1,7 @@
 //! Sites with an endless number of URLs, and healthy sites that resemble them.
 
-/// Returns the content of a site at a path. `visit` is the number of the request to this site, from 1.
+/// A function that returns the content of a site at a path. `visit` is the number of the request to this site, counted
+/// from 1.
 pub type Shows = fn(path: &str, visit: u64) -> String;
 
 /// The host without `.example`, the path at which the crawl starts, and the content of the pages.
@@ -280,7 +281,7 @@ pub const TRAPS: [Row; 28] = [
     }),
 ];
 
-/// The number of pages of each healthy site. The last page of a list has no link to a next page.
+/// The number of pages of each healthy site. The last page of a list does not link to a next page.
 pub const HONEST: u64 = 130;
 
 pub const SITES: [Row; 24] = [

@@ -1,4 +1,4 @@
-//! Tests how many bodies are kept, and for how long.
+//! Tests how many bodies of pages a store keeps, and for how long.
 
 use rusqlite::Connection;
 use webfill_test_mongod::fresh_database;
@@ -44,7 +44,7 @@ fn of_too_many_bodies_the_oldest_go() {
     let read = kept.run_extract(&["--dry-run"]);
     let kept_bodies = number("SELECT count(*) FROM bodies");
     assert_eq!(read["pages"]["read"], kept_bodies, "{read:#}");
-    // Every page that is newer than the oldest stored body has a body.
+    // The pages that have no body must be older than the oldest stored body.
     let oldest: String = bodies
         .query_row("SELECT min(at) FROM bodies", (), |row| row.get(0))
         .unwrap();

@@ -1,4 +1,5 @@
-//! Tests that a dry run reports exactly the changes that are made later: to pages, fields, and values of records.
+//! Tests that `webfill extract --dry-run` reports exactly the changes that a later run makes: to pages, fields, and
+//! values of records.
 
 use std::collections::BTreeMap;
 
@@ -62,8 +63,8 @@ fn crawl(kept: &Kept) {
     run.finish().expect_code(0);
 }
 
-/// Changes both mappings so that they also read `town`, which had no value. For `city`, the second mapping now reads a
-/// value other than the known one, and the first mapping reads the known one.
+/// Changes both mappings so that they also read `town`, which had no value. For `city`, the first mapping now reads the
+/// known value, and the second mapping reads another one.
 fn change_mappings(kept: &Kept) {
     write_mapping(
         kept,
@@ -125,7 +126,7 @@ fn count_changed_fields(
     reported
 }
 
-/// The numbers of values by mapping and field, as they are in a report.
+/// The counts of values in a report, by mapping and field.
 fn reported_fields(report: &Value) -> Value {
     let mut reported = json!({});
     for (mapping, of) in report["mappings"].as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! Tests that a mapping written after a crawl reads the rows of stored pages as a crawl would.
+//! Tests that a mapping written after a crawl reads the rows of stored pages in the same way as a crawl does.
 
 use super::*;
 

@@ -40,7 +40,7 @@ fn mapping() -> Value {
     })
 }
 
-/// Crawls list pages, of which those after the change are made by `after`. Returns the summary.
+/// Crawls list pages. Those with numbers after the change are made by `after`. Returns the summary.
 fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     let web = Web::start();
     web.site(HOST)

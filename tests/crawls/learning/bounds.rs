@@ -1,5 +1,5 @@
-//! Tests the limits of learning: files outside of the folder, the first fault of this machine, and pages of other
-//! kinds.
+//! Tests the limits of learning: files outside of the folder are not read, the first fault of this machine ends
+//! fetching, and pages of other kinds are not matched.
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;
@@ -33,7 +33,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
                 run.stderr
             );
         }
-        // Other commands can read the same list.
+        // `webfill mapping test` can read the same list of pages.
         work.write_lines("saved/pages.jsonl", &[kept]);
         let mapping = work.path("mappings/profile.json");
         let run = Run::new(["mapping", "test"])
@@ -48,7 +48,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
     }
 }
 
-/// Without this end, pages that cannot be stored would be fetched again and again.
+/// If fetching did not end, pages that cannot be stored would be fetched again and again.
 #[test]
 fn a_fault_of_this_machine_ends_fetching() {
     let (work, web) = (workplace(), Web::start());
@@ -83,7 +83,8 @@ fn resolve_value(web: &Web) -> String {
     pairs.join(",")
 }
 
-/// The URLs of people have one path segment, and so has the URL of another document on the site.
+/// The URLs of people have one path segment, and so has the URL of another document on the site. The learned patterns
+/// must not match this document.
 #[test]
 fn other_documents_are_matched_by_no_pattern() {
     let work = workplace();

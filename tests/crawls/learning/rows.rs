@@ -70,7 +70,7 @@ fn write_pages(work: &Workplace) {
     work.write("saved/pages.jsonl", list);
 }
 
-/// Writes the known rows as records. `url` makes the link of a record.
+/// Writes records of the known rows. `url` returns the link of the record for the page with this number.
 fn write_records(work: &Workplace, url: impl Fn(usize) -> String) {
     let mut csv = String::from("id,url,title,stars\n");
     for (number, row) in [(0, 0), (0, 2), (0, 5), (1, 1), (1, 4)] {

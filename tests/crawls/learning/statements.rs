@@ -89,7 +89,7 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
 fn statements_of_a_person_win_over_values_of_records() {
     let work = workplace();
     made_site::write_folder(&work, "saved");
-    // In these records, the year of birth is really the year of death. The pages have both years.
+    // In these records, the field `born` contains the year of death. The pages show both years.
     let wrong = |record: &Value| {
         let mut record = record.clone();
         let number: usize = record["id"].as_str().unwrap().parse().unwrap();

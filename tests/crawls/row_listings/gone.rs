@@ -81,7 +81,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
         (&reported["rows"], &reported["is_end_known"]),
         (&json!(5), &json!(true))
     );
-    // The last page disappears with its row, and so does a row in the middle.
+    // The list loses its last page, and with it a row. It also loses a row in the middle.
     serve(&site, &[&["a", "b"], &["d"]]);
     let second = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(
@@ -97,7 +97,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     assert_eq!(gone.len(), 2, "{csv}");
     let left_out = Run::new(["export", "records", "--store", store, "--dataset", "items"]);
     assert!(left_out.finish().expect_code(0).stderr.contains("2 rows"));
-    // At first nothing has changed. Then one row appears again.
+    // First, the list is unchanged. Then a row that was gone appears again.
     let third = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(lists_of(&third)["rows_newly_gone"], 0);
     assert_eq!(lists_of(&third)["rows_gone"], 2);
@@ -225,7 +225,7 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
     assert!(output.contains("3 rows gone"), "{output}");
     assert_eq!(row_ids(store, &[]), ["a", "b"]);
     assert_eq!(row_ids(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
-    // No list is in doubt any more, and rows that the list shows again are no longer gone.
+    // No list is in doubt any more. A row that the list shows again is no longer gone.
     serve(&site, &[&["a"], &["e"]]);
     let run = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(lists_of(&run)["doubted"], 0, "{}", lists_of(&run));
@@ -260,7 +260,7 @@ fn kills_mark_no_row_that_its_list_holds() {
     crawl(&work, &web, &store, &["/list"])
         .finish()
         .expect_code(0);
-    // Between two pages, one row moves to a page that is read later.
+    // The row `a` has moved to a page that is read later. Crawls that are killed before must not mark it as gone.
     serve(&site, &[&["b"], &["c"], &["a", "e"]]);
     for asked in [4, 5] {
         let running = refresh(&work, &web, &store).start();

@@ -94,8 +94,8 @@ fn rows_lost_to_another_one_with_their_key_are_reported_in_mongodb() {
     rows_that_are_lost_to_another_one_are_said(&work, database.uri());
 }
 
-/// Names that records, rows, sources or columns use themselves, so that a field of this name could be confused with
-/// them.
+/// Names of fields that could be confused with columns or members of records, rows and sources, because these have the
+/// same names.
 const NAMES: [&str; 14] = [
     "at",
     "dataset",

@@ -76,7 +76,7 @@ fn rows_are_counted_by_result_in_the_summary_in_mongodb() {
     row_results_are_counted(&work, database.uri());
 }
 
-/// If a page has not changed, its rows still count.
+/// The rows of a page are counted even if the page is unchanged and is therefore not read again.
 #[test]
 fn rows_of_pages_that_have_not_changed_stay_counted() {
     let work = Workplace::new();

@@ -6,12 +6,11 @@ use super::*;
 /// The time limit of one command in a job of full size.
 const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
-/// Of each [`OF`] requests from an address, the site refuses the last [`REFUSED`].
+/// Of every [`OF`] requests from an address, the site refuses the last [`REFUSED`].
 const OF: usize = 200;
 const REFUSED: usize = 2;
 
-/// The most times that the command which retries failed pages may be repeated. Its own requests are sometimes refused,
-/// too.
+/// The most times that failed pages are retried by another command, which may be refused, too.
 const MOST_RETRIES: usize = 12;
 
 fn user_count() -> usize {

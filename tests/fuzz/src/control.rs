@@ -1,4 +1,4 @@
-//! Requests on the control socket and by HTTP, as any client may send them.
+//! Fuzzes requests on the control socket and by HTTP, as any client may send them.
 
 use webfill_api::MAX_REQUESTS;
 use webfill_scheduler::control::{ControlRequest, parse_request};
@@ -6,7 +6,7 @@ use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_scheduler::scope::Scope;
 use webfill_urls::canonical_url;
 
-/// The present time in all runs. It is fixed, because the expiry of crawls is compared with it.
+/// The present time in all runs. It is fixed, because the expiry times of crawls are compared with it.
 const NOW_MS: i64 = 1_700_000_000_000;
 
 pub(crate) fn run(input: &[u8]) {

@@ -23,8 +23,8 @@ fn prepare() {
         std::process::exit(2);
     };
     TARGET.get_or_init(|| target);
-    // The hook of libFuzzer would end the process at once. But a panic that is caught by the tested code is no failure,
-    // and its message would only fill the log.
+    // The panic hook of libFuzzer would end the process at once. This one only keeps the message, because panics that
+    // the tested code catches are no failures.
     panic::set_hook(Box::new(|panic| {
         LAST_PANIC.with_borrow_mut(|last| *last = panic.to_string());
     }));

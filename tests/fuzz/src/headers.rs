@@ -24,7 +24,7 @@ pub(crate) fn run(input: &[u8]) {
         let kind = content_kind(content_type, body);
         let encoding = encoding_of(body, content_type, kind);
         let text = decode(body, content_type, kind);
-        // One byte becomes at most U+FFFD or another character that takes three bytes in UTF-8.
+        // Each byte becomes at most one character that takes three bytes in UTF-8, such as U+FFFD.
         assert!(
             text.len() <= 3 * body.len(),
             "{} bytes became {} in {}",

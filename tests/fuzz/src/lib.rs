@@ -1,8 +1,8 @@
-//! Fuzz targets: one for each reader of foreign input.
+//! Fuzz targets: one for each reader of input from outside.
 //!
-//! A target reads any bytes as webfill would, and panics if a promise is broken. `make fuzz` searches
-//! for such bytes ([`Target::run`] under libFuzzer, in `engine.rs`); `make test` replays the inputs in
-//! `corpus/`, with limits on time and memory.
+//! A target reads any bytes as webfill would, and panics if webfill breaks a promise. `make fuzz` searches for such
+//! bytes ([`Target::run`] under libFuzzer, in `engine.rs`). `make test` reads the inputs in `corpus/` again, with
+//! limits on time and memory.
 
 mod control;
 mod headers;
@@ -12,7 +12,7 @@ mod robots;
 mod urls;
 mod wire;
 
-/// A reader of foreign input. Its name is that of its folder in `corpus/`.
+/// A reader of input from outside. Its name is also that of its folder in `corpus/`.
 pub struct Target {
     pub name: &'static str,
     pub run: fn(&[u8]),
@@ -55,7 +55,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
     const { &TARGETS }.iter().find(|target| target.name == name)
 }
 
-/// Splits off the first byte of an input, which selects the kind of the rest. It is 0 if the input is empty.
+/// Splits off the first byte of an input, which selects how the rest is read. It is 0 if the input is empty.
 fn split_choice(input: &[u8]) -> (u8, &[u8]) {
     match input.split_first() {
         Some((first, rest)) => (*first, rest),

@@ -1,5 +1,5 @@
-//! Fuzzes pages, which are read by a mapping with every kind of processor. The first byte selects the kind of page.
-//! Short HTML pages are also read by html5ever's tokenizer, which must yield the same tokens.
+//! Fuzzes pages. A mapping with every kind of processor reads them. The first byte selects the kind of page. Short HTML
+//! pages are also read by html5ever's tokenizer, which must yield the same tokens.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use webfill_urls::{Url, canonical_url};
 /// The time after its start when an extraction must end.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// The length in bytes up to which pages are compared with html5ever, because the comparison has no time limit.
+/// The longest page, in bytes, that is compared with html5ever. The comparison has no time limit.
 const COMPARED_BYTES: usize = 4_096;
 
 pub(crate) fn run(input: &[u8]) {
@@ -30,7 +30,7 @@ pub(crate) fn run(input: &[u8]) {
     ENGINE.with(|engine| extract_with(engine, kind, &text));
 }
 
-/// Extracts from a page with arbitrary mappings.
+/// Reads a page with arbitrary mappings, by an engine made only for it.
 pub(crate) fn extract(set: MappingSet, kind: PageKind, text: &str) {
     extract_with(&engine(set), kind, text);
 }

@@ -1,11 +1,11 @@
-//! Fuzzes a robots.txt file. The paths to check are taken from the same bytes, so that rules match.
+//! Fuzzes robots.txt files. The paths to check are lines of the same file, so that rules match.
 
 use webfill_urls::{Url, canonical_url};
 use webfill_worker::robots_rules::RobotsRules;
 
-/// The number of lines in the file that are tried as paths.
+/// The most lines of the file that are also tried as paths.
 const TRIED: usize = 8;
-/// The longest Crawl-delay that is accepted: a day. (RFC 9309 does not define it.)
+/// The longest Crawl-delay that webfill accepts: a day. (RFC 9309 does not define it.)
 const DAY_MS: u64 = 86_400_000;
 
 pub(crate) fn run(input: &[u8]) {

@@ -1,4 +1,4 @@
-//! Fuzzes links as they are in pages: absolute, or relative to the page's URL.
+//! Fuzzes links as pages contain them: absolute, or relative to the page's URL.
 
 use webfill_urls::address::classify;
 use webfill_urls::{Host, MAX_URL_BYTES, Url, canonical_url, origin, page_hash, site};
@@ -26,7 +26,7 @@ fn assert_canonical(url: &Url) {
     match url.host().expect("an http URL has a host") {
         Host::Ipv4(address) => drop(classify(address.into())),
         Host::Ipv6(address) => drop(classify(address.into())),
-        // If the host was read as a name, no system resolver may read it as an address.
+        // A host that was read as a name must not be an IP address for the system's resolver.
         Host::Domain(name) => assert!(name.parse::<std::net::IpAddr>().is_err(), "{name}"),
     }
     assert!(!site(url).is_empty());

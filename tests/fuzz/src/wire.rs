@@ -14,7 +14,7 @@ use webfill_wire::{
 
 pub(crate) fn run(input: &[u8]) {
     let (message, body) = crate::split_choice(input);
-    // Frames that have no version: a handshake, and the refusal of a handshake.
+    // A handshake and the refusal of a handshake are frames without a version.
     let _ = handshake::decode_supervisor_frame(&[&[0], body].concat());
     let _ = handshake::decode_refusal(&[&[0], body].concat());
     let frame = [&[WIRE_VERSION], body].concat();

@@ -1,4 +1,5 @@
-//! Tests every committed input by running it again: there must be no panic, no hang, and no growth of memory.
+//! Tests every stored input of the fuzz targets by running it again. There must be no panic, no hang, and no growth of
+//! memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use webfill_fuzz::{TARGETS, Target, target};
 /// The longest time for one input. An extraction ends after two seconds by itself, but a busy machine is slower.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The most bytes by which memory may grow when all inputs are read another time.
+/// The most bytes by which memory may grow when all inputs are read again.
 const MOST_GROWTH_BYTES: usize = 8 << 20;
 
 fn folder(target: &Target) -> PathBuf {
@@ -29,7 +30,7 @@ fn inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
 
 fn replay(target: &Target, inputs: &[(PathBuf, Vec<u8>)]) {
     for (path, input) in inputs {
-        // The path is printed before the run, so that the input is known if it causes a panic.
+        // The path is printed before the run, so that the output names the input that causes a panic.
         println!("{}", path.display());
         let start = Instant::now();
         (target.run)(input);
@@ -53,7 +54,7 @@ fn check_replays(name: &str) {
     let inputs = inputs(target);
     assert!(!inputs.is_empty(), "{name} has a corpus");
     replay(target, &inputs);
-    // After a second replay, caches and the allocator have reached their full size.
+    // Two replays bring caches and the allocator to their full size. After that, memory must not grow.
     replay(target, &inputs);
     let before = resident_bytes();
     replay(target, &inputs);

@@ -16,8 +16,8 @@
 
 use proc_macro::{TokenStream, TokenTree};
 
-// The names of all requirements. Each has the reason why a test that needs it is ignored; the reason is empty if the
-// machine meets the requirement.
+// The table of all requirements: each name with the reason why a test that needs it is ignored. The reason is `None` if
+// the machine meets the requirement.
 include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
 
 /// Ignores the test if one of the named requirements is not met. Place this attribute above `#[test]`, which must see
