@@ -80,7 +80,7 @@ pub(crate) fn check_members(
 ) -> Result<(), Refusal> {
     for (name, value) in message {
         let Some(key) = keys.iter().find(|key| key.name == name) else {
-            return Err(unknown_key(keys, name, path));
+            return Err(unknown_key_refusal(keys, name, path));
         };
         key.rule.check(value).map_err(|fault| {
             Refusal::new(&format!("{path}.{name}{}", fault.within), fault.message)
@@ -98,7 +98,7 @@ pub(crate) fn check_members(
     }
 }
 
-fn unknown_key(keys: &[Key], name: &str, path: &str) -> Refusal {
+fn unknown_key_refusal(keys: &[Key], name: &str, path: &str) -> Refusal {
     let shown: String = name.chars().take(SHOWN_CHARS).collect();
     let path = member_path(path, &shown);
     let known: Vec<&str> = keys.iter().map(|key| key.name).collect();

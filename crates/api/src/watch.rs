@@ -20,9 +20,9 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::action::parse_watch_action;
 pub use self::action::{WatchAction, WatchOrder};
 use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, RECORDS_KEYS, WATCH_KEYS};
-use self::members::{duration, object, text, texts};
+use self::members::{expect_object, get_duration_ms, get_text, get_texts};
 pub use self::notify::{About, NotificationTime, Notify};
-use self::notify::{notify_keys, notify_of};
+use self::notify::{notify_keys, parse_notify};
 pub use self::run::{RunEnd, WatchRun};
 pub use self::target::NotificationTarget;
 use crate::refusal::Refusal;
@@ -117,23 +117,23 @@ impl Watch {
 
     /// Parses a watch within a message, at this JSON path.
     pub(crate) fn parse_at(message: Value, path: &str) -> Result<Watch, Refusal> {
-        let members = object(&message, path)?;
+        let members = expect_object(&message, path)?;
         check_members(WATCH_KEYS, members, path)?;
         let crawl = get_checked_object(members, "crawl", CRAWL_KEYS, path)?;
         let budget = get_checked_object(members, "budget", BUDGET_KEYS, path)?;
         let records = get_checked_object(members, "records", RECORDS_KEYS, path)?;
         let watch = Watch {
-            name: text(members, "name").unwrap_or_default(),
-            app: text(members, "app").unwrap_or_else(|| DEFAULT_APP.to_owned()),
-            urls: texts(members, "urls"),
-            seeds: text(members, "seeds"),
+            name: get_text(members, "name").unwrap_or_default(),
+            app: get_text(members, "app").unwrap_or_else(|| DEFAULT_APP.to_owned()),
+            urls: get_texts(members, "urls"),
+            seeds: get_text(members, "seeds"),
             records: records.map(WatchRecords::from_members),
-            dataset: text(members, "dataset"),
-            flags: crawl.map(flags_of).unwrap_or_default(),
-            schedule: schedule_of(members, path)?,
-            window_ms: duration(members, "window"),
+            dataset: get_text(members, "dataset"),
+            flags: crawl.map(parse_flags).unwrap_or_default(),
+            schedule: parse_schedule(members, path)?,
+            window_ms: get_duration_ms(members, "window"),
             max_pages: budget.and_then(|budget| budget.get("pages")?.as_u64()),
-            notify: notify_of(members, path)?,
+            notify: parse_notify(members, path)?,
             silent_after: members
                 .get("silent_after")
                 .and_then(Value::as_u64)
@@ -253,11 +253,11 @@ impl WatchRecords {
     fn from_members(members: &Map<String, Value>) -> WatchRecords {
         let json = |key| members.get(key).map(Value::to_string);
         WatchRecords {
-            uri: text(members, "uri").unwrap_or_default(),
-            collection: text(members, "collection").unwrap_or_default(),
+            uri: get_text(members, "uri").unwrap_or_default(),
+            collection: get_text(members, "collection").unwrap_or_default(),
             query: json("query"),
             projection: json("projection"),
-            write_back: text(members, "write_back"),
+            write_back: get_text(members, "write_back"),
         }
     }
 }
@@ -273,7 +273,7 @@ fn without_password(uri: &str) -> String {
     }
 }
 
-fn flags_of(members: &Map<String, Value>) -> Vec<CrawlFlag> {
+fn parse_flags(members: &Map<String, Value>) -> Vec<CrawlFlag> {
     let flags = members.iter().map(|(key, value)| CrawlFlag {
         key: key.clone(),
         value: value.clone(),
@@ -281,14 +281,14 @@ fn flags_of(members: &Map<String, Value>) -> Vec<CrawlFlag> {
     flags.collect()
 }
 
-fn schedule_of(members: &Map<String, Value>, path: &str) -> Result<Schedule, Refusal> {
-    let zone = match text(members, "time_zone") {
+fn parse_schedule(members: &Map<String, Value>, path: &str) -> Result<Schedule, Refusal> {
+    let zone = match get_text(members, "time_zone") {
         None => TimeZone::UTC,
         Some(name) => {
             time_zone(&name).map_err(|why| Refusal::new(&format!("{path}.time_zone"), why))?
         }
     };
-    let schedule = text(members, "schedule").unwrap_or_default();
+    let schedule = get_text(members, "schedule").unwrap_or_default();
     Schedule::parse(&schedule, zone).map_err(|why| Refusal::new(&format!("{path}.schedule"), why))
 }
 
@@ -303,7 +303,7 @@ fn get_checked_object<'m>(
         return Ok(None);
     };
     let path = format!("{path}.{name}");
-    let inner = object(value, &path)?;
+    let inner = expect_object(value, &path)?;
     check_members(keys, inner, &path)?;
     Ok(Some(inner))
 }

@@ -65,7 +65,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// The blocks of an element tree.
-pub(crate) fn of_tree(document: &Document) -> Vec<Block> {
+pub(crate) fn blocks_of_tree(document: &Document) -> Vec<Block> {
     let mut blocks = Blocks::default();
     blocks.walk(document.root(), 0, 0);
     blocks.end_block(0);
@@ -73,7 +73,7 @@ pub(crate) fn of_tree(document: &Document) -> Vec<Block> {
 }
 
 /// The blocks of plain text, which are its paragraphs.
-pub(crate) fn of_text(text: &str) -> Vec<Block> {
+pub(crate) fn blocks_of_text(text: &str) -> Vec<Block> {
     let mut blocks = Blocks::default();
     for line in text.lines() {
         match is_blank(line) {
@@ -89,9 +89,9 @@ pub(crate) fn of_text(text: &str) -> Vec<Block> {
 }
 
 /// The blocks of JSON: each value, with the path of names that leads to it. Invalid JSON is read as plain text.
-pub(crate) fn of_json(text: &str) -> Vec<Block> {
+pub(crate) fn blocks_of_json(text: &str) -> Vec<Block> {
     let Ok(value) = serde_json::from_str(text) else {
-        return of_text(text);
+        return blocks_of_text(text);
     };
     let mut blocks = Blocks::default();
     blocks.add_members(&value, &mut String::new());
@@ -351,7 +351,7 @@ mod tests {
 
     fn texts(page: &str) -> Vec<String> {
         let document = Document::parse_html(page, &Limits::default());
-        let blocks = of_tree(&document);
+        let blocks = blocks_of_tree(&document);
         blocks.into_iter().map(|block| block.text).collect()
     }
 
@@ -376,7 +376,7 @@ mod tests {
     fn a_place_is_the_same_with_another_number() {
         let places = |page: &str| {
             let document = Document::parse_html(page, &Limits::default());
-            of_tree(&document)[0].place
+            blocks_of_tree(&document)[0].place
         };
         let one = places("<div id=ad-8371 class='b a'><p>x");
         assert_eq!(one, places("<div id=ad-77 class='a b'><p>y"));
@@ -399,10 +399,10 @@ mod tests {
     fn large_and_slow_texts_are_read_within_limits() {
         let name = "n".repeat(1 << 20);
         let values = "1,".repeat(1 << 20);
-        let json = of_json(&format!("{{\"{name}\":[{values}1]}}"));
+        let json = blocks_of_json(&format!("{{\"{name}\":[{values}1]}}"));
         assert!(json.len() <= MOST_BLOCKS + 1);
         for text in ["a. ", "word ", "\u{6f22}"] {
-            let blocks = of_text(&text.repeat(1 << 20));
+            let blocks = blocks_of_text(&text.repeat(1 << 20));
             let bytes: usize = blocks.iter().map(|block| block.text.len()).sum();
             assert!(blocks.len() > 2 && bytes <= MOST_TEXT_BYTES + 100, "{text}");
         }
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn json_is_read_by_its_names() {
-        let read = of_json(r#"{"a": [{"b": 1}, {"b": "x"}]}"#);
+        let read = blocks_of_json(r#"{"a": [{"b": 1}, {"b": "x"}]}"#);
         let texts: Vec<&str> = read.iter().map(|block| &*block.text).collect();
         assert_eq!(texts, [".a[].b: 1", ".a[].b: x"]);
         assert_eq!(read[0].place, read[1].place);

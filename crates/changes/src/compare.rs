@@ -115,7 +115,7 @@ fn cancel_free_blocks(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Uns
     if masks.free_positions().is_empty() || differing.is_empty() {
         return;
     }
-    let mut betweens = masks.neighbours_of(differing, blocks);
+    let mut betweens = masks.block_positions(differing, blocks);
     for free in masks.free_positions() {
         if let Some(at) = betweens.iter().rposition(|between| between.is_near(*free)) {
             differing.remove(at);

@@ -37,7 +37,7 @@ pub(crate) fn limit_texts(texts: &[&str]) -> Value {
 }
 
 /// The difference of two lists of texts.
-pub(crate) fn of_texts(old: &[&str], new: &[&str]) -> String {
+pub(crate) fn diff_texts(old: &[&str], new: &[&str]) -> String {
     let mut lines = Lines::default();
     if old.len() > MOST_LINES || new.len() > MOST_LINES {
         lines.add_replaced(old, new);
@@ -67,7 +67,7 @@ pub(crate) fn of_texts(old: &[&str], new: &[&str]) -> String {
 }
 
 /// The difference of the fields that differ.
-pub(crate) fn of_fields(old: &Map<String, Value>, new: &Map<String, Value>) -> String {
+pub(crate) fn diff_fields(old: &Map<String, Value>, new: &Map<String, Value>) -> String {
     let mut lines = Lines::default();
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -196,14 +196,14 @@ mod tests {
             ["The lamp costs 10 €", "b"],
             ["The lamp costs 12 €", "b", "c"],
         );
-        let difference = of_texts(&old, &new);
+        let difference = diff_texts(&old, &new);
         assert_eq!(difference, "~ The lamp costs [-10-]{+12+} €\n+ c");
     }
 
     #[test]
     fn texts_with_nothing_in_common_get_two_lines() {
         assert_eq!(
-            of_texts(&["in stock"], &["sold out"]),
+            diff_texts(&["in stock"], &["sold out"]),
             "- in stock\n+ sold out"
         );
     }
@@ -212,7 +212,7 @@ mod tests {
     fn a_long_text_is_shown_around_the_differing_word() {
         let long =
             |word: &str| format!("{} {word} {}", "before ".repeat(100), "after ".repeat(100));
-        let difference = of_texts(&[&long("one")], &[&long("two")]);
+        let difference = diff_texts(&[&long("one")], &[&long("two")]);
         assert!(difference.contains("[-one-]{+two+}"), "{difference}");
         assert!(difference.len() < 250, "{difference}");
     }
@@ -222,7 +222,7 @@ mod tests {
         let object = |value: Value| value.as_object().cloned().unwrap();
         let old = object(json!({"price": 10, "old": "x"}));
         let new = object(json!({"price": 12, "sizes": ["S"]}));
-        let difference = of_fields(&old, &new);
+        let difference = diff_fields(&old, &new);
         assert_eq!(
             difference,
             "~ price: [-10-]{+12+}\n- old: x\n+ sizes: [\"S\"]"
@@ -235,7 +235,7 @@ mod tests {
             .map(|number| format!("line {number}"))
             .collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert!(of_texts(&[], &many).len() <= MOST_BYTES + 10);
+        assert!(diff_texts(&[], &many).len() <= MOST_BYTES + 10);
         let shown = limit_texts(&many);
         assert!(shown.to_string().len() < 3 * MOST_BYTES);
     }

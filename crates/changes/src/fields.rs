@@ -70,7 +70,7 @@ pub(crate) fn differing_fields(
 ) -> (Map<String, Value>, Map<String, Value>) {
     let without = |all: &Map<String, Value>, others: &Map<String, Value>| {
         let differs = |(name, value): &(&String, &Value)| {
-            others.get(*name).map(normal_value) != Some(normal_value(value))
+            others.get(*name).map(normalize_value) != Some(normalize_value(value))
         };
         let some = all.iter().filter(differs);
         some.map(|(name, value)| (name.clone(), value.clone()))
@@ -90,7 +90,7 @@ pub(crate) fn differing_fields(
 }
 
 /// The normal form of a value: lists are sorted, and 5.0 equals 5.
-fn normal_value(value: &Value) -> Value {
+fn normalize_value(value: &Value) -> Value {
     match value {
         Value::String(text) => normal_form(text).into(),
         Value::Number(number) => {
@@ -101,12 +101,12 @@ fn normal_value(value: &Value) -> Value {
             }
         }
         Value::Array(items) => {
-            let mut items: Vec<Value> = items.iter().map(normal_value).collect();
+            let mut items: Vec<Value> = items.iter().map(normalize_value).collect();
             items.sort_by_key(Value::to_string);
             items.into()
         }
         Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| (name.clone(), normal_value(value));
+            let member = |(name, value): (&String, &Value)| (name.clone(), normalize_value(value));
             members.iter().map(member).collect()
         }
         other => other.clone(),

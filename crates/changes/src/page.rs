@@ -280,7 +280,7 @@ impl PageVersions {
         }
         let judged = CheckOutcome {
             verdict: Verdict::Changed,
-            difference: difference::of_fields(&old_fields, &new_fields),
+            difference: difference::diff_fields(&old_fields, &new_fields),
             old: Some(old_fields.into()),
             new: Some(new_fields.into()),
         };
@@ -325,7 +325,7 @@ impl PageVersions {
             verdict: Verdict::Changed,
             old: Some(difference::limit_texts(&gone)),
             new: Some(difference::limit_texts(&come)),
-            difference: difference::of_texts(&gone, &come),
+            difference: difference::diff_texts(&gone, &come),
         };
         self.add(new);
         judged

@@ -130,7 +130,7 @@ mod tests {
     use crate::blocks;
 
     fn blocks_of(page: &str) -> Vec<Block> {
-        blocks::of_tree(&Document::parse_html(page, &Limits::default()))
+        blocks::blocks_of_tree(&Document::parse_html(page, &Limits::default()))
     }
 
     #[test]

@@ -71,15 +71,15 @@ impl PageContent {
     }
 
     pub fn from_tree(document: &Document) -> PageContent {
-        PageContent::from_blocks(blocks::of_tree(document))
+        PageContent::from_blocks(blocks::blocks_of_tree(document))
     }
 
     pub fn from_text(text: &str) -> PageContent {
-        PageContent::from_blocks(blocks::of_text(text))
+        PageContent::from_blocks(blocks::blocks_of_text(text))
     }
 
     pub fn from_json(text: &str) -> PageContent {
-        PageContent::from_blocks(blocks::of_json(text))
+        PageContent::from_blocks(blocks::blocks_of_json(text))
     }
 
     fn from_blocks(blocks: Vec<Block>) -> PageContent {

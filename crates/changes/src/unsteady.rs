@@ -117,7 +117,7 @@ impl Unsteady {
         }
         for (texts, left) in [(one, gone), (other, come)] {
             for number in left {
-                let between = self.neighbours(place, texts, number);
+                let between = self.block_position(place, texts, number);
                 if !self.free.contains(&between) && self.free.len() < MOST {
                     self.free.push(between);
                 }
@@ -278,7 +278,7 @@ impl Unsteady {
     }
 
     /// The position (place and neighbours) of the text with this number among the texts of a place.
-    fn neighbours(&self, place: u32, texts: &[String], number: usize) -> BlockPosition {
+    fn block_position(&self, place: u32, texts: &[String], number: usize) -> BlockPosition {
         let hash_of = |text: Option<&String>| {
             text.map_or(0, |text| {
                 hash(self.form_name(place, text).as_deref().unwrap_or(text))
@@ -290,7 +290,7 @@ impl Unsteady {
 
     /// The positions of differing blocks on their page. A block at a place without free blocks gets neighbours that
     /// match no others.
-    pub(crate) fn neighbours_of(
+    pub(crate) fn block_positions(
         &self,
         differing: &[&Block],
         blocks: &[Block],
@@ -310,7 +310,7 @@ impl Unsteady {
             let number = of_place
                 .iter()
                 .position(|other| std::ptr::eq(*other, *block))?;
-            Some(self.neighbours(block.place, texts, number))
+            Some(self.block_position(block.place, texts, number))
         };
         let nowhere = |block: &&Block| BlockPosition(block.place, u64::MAX, u64::MAX);
         let all = differing.iter();

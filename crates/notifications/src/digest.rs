@@ -51,8 +51,8 @@ pub fn compose(
         "app": watch.app,
         "when": when,
         "at": now_ms as f64 / 1_000.0,
-        "subject": subject(watch, &wanted),
-        "text": text(&wanted),
+        "subject": subject_line(watch, &wanted),
+        "text": text_for_people(&wanted),
         "more": wanted.len() - reported.len(),
         "events": reported,
     }))
@@ -90,7 +90,7 @@ fn event_json(event: &&Event) -> Value {
 }
 
 /// The subject: one line without control characters, whatever the pages contain.
-fn subject(watch: &Watch, events: &[&Event]) -> String {
+fn subject_line(watch: &Watch, events: &[&Event]) -> String {
     let changes = events.iter().filter(|event| event.about == About::Changes);
     let changes = changes.count();
     let mut parts = Vec::new();
@@ -110,7 +110,7 @@ fn subject(watch: &Watch, events: &[&Event]) -> String {
     plain.take(150).collect()
 }
 
-fn text(events: &[&Event]) -> String {
+fn text_for_people(events: &[&Event]) -> String {
     let mut text = String::new();
     for (about, title) in PARTS {
         let lines: Vec<&&Event> = events.iter().filter(|event| event.about == about).collect();

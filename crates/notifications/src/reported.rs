@@ -143,7 +143,7 @@ impl Reported {
 
     /// Returns the reported state with this state of extractions marked as reported.
     pub fn with_standing(mut self, standing: &Standing) -> Reported {
-        self.alerts = standing.alerts.iter().map(known_alert).collect();
+        self.alerts = standing.alerts.iter().map(to_reported_alert).collect();
         self.served = served::alternatives_by_field(&standing.warnings);
         self
     }
@@ -193,7 +193,7 @@ impl Reported {
         let mut events = Vec::new();
         let mut standing = BTreeMap::new();
         for alert in &now.alerts {
-            let (mapping, now) = known_alert(alert);
+            let (mapping, now) = to_reported_alert(alert);
             let before = self.alerts.get(&mapping);
             let name = match before {
                 Some(before) if before.raised_at != now.raised_at => Some("layout_changed"),
@@ -274,7 +274,7 @@ impl Reported {
     }
 }
 
-fn known_alert(alert: &Value) -> (String, ReportedAlert) {
+fn to_reported_alert(alert: &Value) -> (String, ReportedAlert) {
     let word = |key: &str| alert[key].as_str().unwrap_or_default().to_owned();
     let reported = ReportedAlert {
         raised_at: word("layout_changed"),

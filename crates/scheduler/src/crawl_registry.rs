@@ -163,7 +163,7 @@ impl CrawlRegistry {
             id: CrawlId::new(&spec.app_id, &spec.crawl_id),
             request: serde_json::to_value(spec).unwrap_or_default(),
             state,
-            counts: counts(&status),
+            counts: counts_with_open_tasks(&status),
             started_at_ms: opened_at_ms.unwrap_or(now_ms),
             updated_at_ms: now_ms,
             finished_at_ms: is_over.then_some(now_ms),
@@ -177,7 +177,7 @@ fn pages_left(frontier: &mut Frontier, crawl: CrawlKey) -> Result<Option<u64>, F
     Ok(limit.map(|limit| limit.saturating_sub(pages)))
 }
 
-fn counts(status: &CrawlStatus) -> Map<String, Value> {
+fn counts_with_open_tasks(status: &CrawlStatus) -> Map<String, Value> {
     let mut counts = status.counts();
     counts.insert("leased".into(), status.leased.into());
     counts.insert("done".into(), status.done.into());

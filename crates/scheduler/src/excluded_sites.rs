@@ -98,7 +98,7 @@ impl ExcludedSites {
     /// Whether a canonical URL of this site is excluded.
     pub fn excludes(&self, url: &Url, site: &str) -> bool {
         let host = url.host_str().unwrap_or_default();
-        self.holds(site) || (host != site && self.holds(host))
+        self.contains_domain(site) || (host != site && self.contains_domain(host))
     }
 
     /// Whether a canonical URL is excluded.
@@ -108,7 +108,7 @@ impl ExcludedSites {
         !self.is_empty() && parsed().is_some_and(is_listed)
     }
 
-    fn holds(&self, domain: &str) -> bool {
+    fn contains_domain(&self, domain: &str) -> bool {
         !self.hashes.is_empty() && self.hashes.binary_search(&hash(domain)).is_ok()
     }
 }

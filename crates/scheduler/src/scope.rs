@@ -38,9 +38,9 @@ impl Scope {
     }
 
     /// Creates the scope of settings that were compiled before. Its patterns are compiled only when they judge a URL.
-    pub(crate) fn from_compiled(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
-        let allow = Patterns::from_compiled("allow_regex", &spec.allow_regex);
-        let deny = Patterns::from_compiled("deny_regex", &spec.deny_regex);
+    pub(crate) fn from_checked(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
+        let allow = Patterns::from_checked("allow_regex", &spec.allow_regex);
+        let deny = Patterns::from_checked("deny_regex", &spec.deny_regex);
         Scope::with_patterns(spec, allow, deny)
     }
 

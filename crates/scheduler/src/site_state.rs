@@ -222,7 +222,7 @@ fn failures_before_backoff(reason: BackoffReason, certain: bool, has_answered: b
 }
 
 /// The outcome of the tasks of a site that is unreachable for this reason.
-pub fn outcome_of(reason: BackoffReason) -> Outcome {
+pub fn outcome_if_unreachable(reason: BackoffReason) -> Outcome {
     match reason {
         BackoffReason::Robots => Outcome::RobotsUnreachable,
         BackoffReason::Unreachable => Outcome::NetworkError,

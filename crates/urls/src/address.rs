@@ -54,13 +54,13 @@ fn classify_v6(ip: Ipv6Addr) -> AddressClass {
     }
     match ip.segments() {
         // Addresses that embed an IPv4 address.
-        [0, 0, 0, 0, 0, 0, a, b] => classify_v4(v4(a, b)), // unspecified and IPv4-compatible, RFC 4291
-        [0, 0, 0, 0, 0, 0xffff, a, b] => classify_v4(v4(a, b)), // IPv4-mapped, RFC 4291
-        [0, 0, 0, 0, 0xffff, 0, a, b] => classify_v4(v4(a, b)), // IPv4-translated, RFC 2765
-        [0x64, 0xff9b, 0, 0, 0, 0, a, b] => classify_v4(v4(a, b)), // NAT64, RFC 6052
+        [0, 0, 0, 0, 0, 0, a, b] => classify_v4(v4_from_halves(a, b)), // unspecified and IPv4-compatible, RFC 4291
+        [0, 0, 0, 0, 0, 0xffff, a, b] => classify_v4(v4_from_halves(a, b)), // IPv4-mapped, RFC 4291
+        [0, 0, 0, 0, 0xffff, 0, a, b] => classify_v4(v4_from_halves(a, b)), // IPv4-translated, RFC 2765
+        [0x64, 0xff9b, 0, 0, 0, 0, a, b] => classify_v4(v4_from_halves(a, b)), // NAT64, RFC 6052
         [0x64, 0xff9b, 1, ..] => classify_local_nat64(ip),
-        [0x2001, 0, _, _, _, _, a, b] => classify_v4(v4(!a, !b)), // Teredo client, RFC 4380
-        [0x2002, a, b, ..] => classify_v4(v4(a, b)),              // 6to4, RFC 3056
+        [0x2001, 0, _, _, _, _, a, b] => classify_v4(v4_from_halves(!a, !b)), // Teredo client, RFC 4380
+        [0x2002, a, b, ..] => classify_v4(v4_from_halves(a, b)),              // 6to4, RFC 3056
         // Local networks.
         [0x2001, 2, 0, ..] => Private, // networks under test, RFC 5180
         [0xfc00..=0xfdff, ..] => Private, // unique local, RFC 4193
@@ -80,14 +80,16 @@ fn classify_v6(ip: Ipv6Addr) -> AddressClass {
 /// address.
 fn classify_local_nat64(ip: Ipv6Addr) -> AddressClass {
     match ip.segments() {
-        [_, _, _, 0, 0, 0, a, b] => classify_v4(v4(a, b)),
+        [_, _, _, 0, 0, 0, a, b] => classify_v4(v4_from_halves(a, b)),
         // RFC 6052, 2.2: bits 64 to 71 are zero. They split the IPv4 address in two.
-        [_, _, _, a, b @ 0..=0xff, c, 0, 0] if c & 0xff == 0 => classify_v4(v4(a, b << 8 | c >> 8)),
+        [_, _, _, a, b @ 0..=0xff, c, 0, 0] if c & 0xff == 0 => {
+            classify_v4(v4_from_halves(a, b << 8 | c >> 8))
+        }
         _ => Never,
     }
 }
 
-fn v4(high: u16, low: u16) -> Ipv4Addr {
+fn v4_from_halves(high: u16, low: u16) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(high) << 16 | u32::from(low))
 }
 

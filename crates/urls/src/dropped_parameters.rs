@@ -42,15 +42,18 @@ impl DroppedParameters {
             Some(at) => query.split_at(at),
             None => (query, ""),
         };
-        if !query.split('&').any(|pair| self.drops(pair)) {
+        if !query.split('&').any(|pair| self.is_dropped(pair)) {
             return url.into();
         }
-        let kept: Vec<&str> = query.split('&').filter(|pair| !self.drops(pair)).collect();
+        let kept: Vec<&str> = query
+            .split('&')
+            .filter(|pair| !self.is_dropped(pair))
+            .collect();
         let mark = if kept.is_empty() { "" } else { "?" };
         format!("{before}{mark}{}{fragment}", kept.join("&")).into()
     }
 
-    fn drops(&self, pair: &str) -> bool {
+    fn is_dropped(&self, pair: &str) -> bool {
         let name = pair.split('=').next().unwrap_or_default().as_bytes();
         self.0
             .iter()

@@ -50,7 +50,7 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
     match action {
         "info" => {
             let subject = parse_subject(INFO_KEYS, &request, false)?;
-            let after = text(&request, "after");
+            let after = get_text(&request, "after");
             Ok(Action::Info(InfoQuestion { subject, after }))
         }
         "stop" => parse_subject(SUBJECT_KEYS, &request, true).map(Action::Stop),
@@ -62,7 +62,7 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         "reload" => parse_fleet_action_uuid(&request).map(|uuid| Action::Reload { uuid }),
         "drain" => {
             check_members(DRAIN_KEYS, members(&request), "$")?;
-            let (supervisor, uuid) = (text(&request, "supervisor"), text(&request, "uuid"));
+            let (supervisor, uuid) = (get_text(&request, "supervisor"), get_text(&request, "uuid"));
             Ok(Action::Drain { supervisor, uuid })
         }
         "site" => parse_site(&request).map(Action::Site),
@@ -84,14 +84,14 @@ fn members(request: &Value) -> &serde_json::Map<String, Value> {
         .expect("parse_action has found a member in it")
 }
 
-fn text(request: &Value, key: &str) -> Option<String> {
+fn get_text(request: &Value, key: &str) -> Option<String> {
     request.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Checks the keys of an action that concerns the whole fleet, and returns its `uuid`.
 fn parse_fleet_action_uuid(request: &Value) -> Result<Option<String>, Refusal> {
     check_members(FLEET_KEYS, members(request), "$")?;
-    Ok(text(request, "uuid"))
+    Ok(get_text(request, "uuid"))
 }
 
 fn parse_subject(keys: &[Key], request: &Value, needs_crawl: bool) -> Result<Subject, Refusal> {
@@ -140,13 +140,13 @@ fn parse_site(request: &Value) -> Result<SiteAction, Refusal> {
             .map(|value| value.as_f64().map(|s| s * 1_000.0))
     };
     Ok(SiteAction {
-        site: text(request, "site").unwrap_or_default(),
-        uuid: text(request, "uuid"),
+        site: get_text(request, "site").unwrap_or_default(),
+        uuid: get_text(request, "uuid"),
         delay_ms: millis("delay").map(|delay| delay.map(|ms| ms.ceil() as u32)),
         block_until_ms: millis("block_until").map(|until| until.map(|ms| ms.ceil() as i64)),
         limit: request.get("limit").map(Value::as_u64),
         // `auto` is not the name of a lane, so it parses as `None` and removes the rule.
-        lane: text(request, "lane").map(|lane| lane.parse().ok()),
+        lane: get_text(request, "lane").map(|lane| lane.parse().ok()),
         forget: request.get("forget") == Some(&Value::Bool(true)),
         wake: request.get("wake") == Some(&Value::Bool(true)),
     })
@@ -155,7 +155,7 @@ fn parse_site(request: &Value) -> Result<SiteAction, Refusal> {
 fn parse_sites(request: &Value) -> Result<SitesQuestion, Refusal> {
     check_members(SITES_KEYS, members(request), "$")?;
     Ok(SitesQuestion {
-        uuid: text(request, "uuid"),
+        uuid: get_text(request, "uuid"),
         backing_off: request.get("backing_off") == Some(&Value::Bool(true)),
         after: request.get("after").and_then(Value::as_u64).unwrap_or(0),
     })
@@ -163,14 +163,14 @@ fn parse_sites(request: &Value) -> Result<SitesQuestion, Refusal> {
 
 fn parse_why(request: &Value) -> Result<WhyQuestion, Refusal> {
     check_members(WHY_KEYS, members(request), "$")?;
-    let after = text(request, "after").map(|after| after.parse());
+    let after = get_text(request, "after").map(|after| after.parse());
     let after = after.transpose();
     let after = after.map_err(|_| Refusal::new("$.after", "is the `next` of no answer"))?;
     Ok(WhyQuestion {
-        uuid: text(request, "uuid"),
-        url: text(request, "url").unwrap_or_default(),
-        app_id: text(request, "appid"),
-        crawl_id: text(request, "crawlid"),
+        uuid: get_text(request, "uuid"),
+        url: get_text(request, "url").unwrap_or_default(),
+        app_id: get_text(request, "appid"),
+        crawl_id: get_text(request, "crawlid"),
         after,
     })
 }

@@ -60,7 +60,7 @@ impl Field {
     pub(super) fn parse(kind: &Kind, text: &str) -> Result<Field, String> {
         let mut values = 0;
         for part in text.split(',') {
-            values |= kind.values_of(part)?;
+            values |= kind.parse_part(part)?;
         }
         // 0 and 7 both mean Sunday.
         if kind.most == WEEKDAY.most && values & (1 << 7) != 0 {
@@ -80,17 +80,20 @@ impl Field {
 impl Kind {
     /// The values of one part of a list: `*`, `5`, `MON` or `1-5`, with or without a step such as `/2`. As in vixie
     /// cron, `5/2` continues to the greatest value.
-    fn values_of(&self, part: &str) -> Result<u64, String> {
+    fn parse_part(&self, part: &str) -> Result<u64, String> {
         let (range, step) = match part.split_once('/') {
             None => (part, 1),
-            Some((range, step)) => (range, self.step_of(part, step)?),
+            Some((range, step)) => (range, self.parse_step(part, step)?),
         };
         let (first, last) = match range.split_once('-') {
             _ if range == "*" => (self.least, self.greatest_value()),
-            Some((first, last)) => (self.value_of(part, first)?, self.value_of(part, last)?),
-            None if part.contains('/') => (self.value_of(part, range)?, self.greatest_value()),
+            Some((first, last)) => (
+                self.parse_value(part, first)?,
+                self.parse_value(part, last)?,
+            ),
+            None if part.contains('/') => (self.parse_value(part, range)?, self.greatest_value()),
             None => {
-                let value = self.value_of(part, range)?;
+                let value = self.parse_value(part, range)?;
                 (value, value)
             }
         };
@@ -102,14 +105,14 @@ impl Kind {
             .fold(0, |values, value| values | 1 << value))
     }
 
-    fn step_of(&self, part: &str, step: &str) -> Result<u32, String> {
+    fn parse_step(&self, part: &str, step: &str) -> Result<u32, String> {
         match parse_number(step) {
             Some(step @ 1..=60) => Ok(step),
             _ => Err(self.error_at(part, "a step is a number from 1 to 60")),
         }
     }
 
-    fn value_of(&self, part: &str, text: &str) -> Result<u32, String> {
+    fn parse_value(&self, part: &str, text: &str) -> Result<u32, String> {
         let mut names = self.names.iter();
         let by_name = names.position(|name| name.eq_ignore_ascii_case(text));
         let by_name = by_name.map(|index| self.least + index as u32);

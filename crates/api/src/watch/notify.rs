@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::keys::NOTIFY_KEYS;
-use super::members::{object, text, texts};
+use super::members::{expect_object, get_text, get_texts};
 use super::target::{self, NotificationTarget};
 use crate::refusal::Refusal;
 use crate::rule::{Key, check_members};
@@ -63,27 +63,30 @@ pub(super) fn notify_keys() -> Vec<Key> {
 }
 
 /// Reads the items of `notify`; `path` is the JSON path of the watch.
-pub(super) fn notify_of(members: &Map<String, Value>, path: &str) -> Result<Vec<Notify>, Refusal> {
+pub(super) fn parse_notify(
+    members: &Map<String, Value>,
+    path: &str,
+) -> Result<Vec<Notify>, Refusal> {
     let items = members.get("notify").and_then(Value::as_array);
     let items = items.into_iter().flatten().enumerate();
     items
-        .map(|(index, item)| item_of(item, &format!("{path}.notify[{index}]")))
+        .map(|(index, item)| parse_notify_item(item, &format!("{path}.notify[{index}]")))
         .collect()
 }
 
-fn item_of(item: &Value, path: &str) -> Result<Notify, Refusal> {
-    let members = object(item, path)?;
+fn parse_notify_item(item: &Value, path: &str) -> Result<Notify, Refusal> {
+    let members = expect_object(item, path)?;
     check_members(&notify_keys(), members, path)?;
     let target = target::parse(members, path)?;
-    let when = match text(members, "when").as_deref() {
+    let when = match get_text(members, "when").as_deref() {
         Some("at_once") => NotificationTime::AtOnce,
         _ => NotificationTime::Digest,
     };
     let about = match members.get("about") {
         None => vec![About::Changes, About::Health, About::Silence],
-        Some(_) => texts(members, "about")
+        Some(_) => get_texts(members, "about")
             .iter()
-            .filter_map(|word| about_of(word))
+            .filter_map(|word| parse_about(word))
             .collect(),
     };
     Ok(Notify {
@@ -93,7 +96,7 @@ fn item_of(item: &Value, path: &str) -> Result<Notify, Refusal> {
     })
 }
 
-fn about_of(word: &str) -> Option<About> {
+fn parse_about(word: &str) -> Option<About> {
     match word {
         "changes" => Some(About::Changes),
         "health" => Some(About::Health),

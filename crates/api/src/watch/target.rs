@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::keys::key;
-use super::members::{text, texts};
+use super::members::{get_text, get_texts};
 use crate::refusal::Refusal;
 use crate::rule::{Key, Rule};
 
@@ -95,7 +95,7 @@ static KINDS: [Kind; 5] = [
         more: None,
         read: |members| {
             Ok(NotificationTarget::File(
-                text(members, "file").unwrap_or_default(),
+                get_text(members, "file").unwrap_or_default(),
             ))
         },
         hidden: None,
@@ -161,16 +161,16 @@ pub(super) fn hide_secrets(item: &mut Value) {
 }
 
 fn parse_webhook(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
-    let url = text(members, "webhook").unwrap_or_default();
+    let url = get_text(members, "webhook").unwrap_or_default();
     check_webhook(&url).map_err(|why| (None, why))?;
     Ok(NotificationTarget::Webhook {
         url,
-        secret_file: text(members, "secret_file"),
+        secret_file: get_text(members, "secret_file"),
     })
 }
 
 fn parse_mail(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
-    let address = text(members, "mail").unwrap_or_default();
+    let address = get_text(members, "mail").unwrap_or_default();
     match is_address(&address) {
         true => Ok(NotificationTarget::Mail(address)),
         false => Err((None, "expected one address such as a@b.example")),
@@ -178,7 +178,7 @@ fn parse_mail(members: &Map<String, Value>) -> Result<NotificationTarget, Target
 }
 
 fn parse_command(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
-    match texts(members, "command") {
+    match get_texts(members, "command") {
         argv if argv.is_empty() => Err((None, "expected a program")),
         argv if !argv[0].starts_with('/') => Err((
             Some(0),

@@ -44,13 +44,13 @@ struct Run {
     is_first: bool,
 }
 
-fn text<'p>(page: &'p Value, name: &str) -> &'p str {
+fn text_field<'p>(page: &'p Value, name: &str) -> &'p str {
     page[name].as_str().unwrap_or_default()
 }
 
 /// The key of the state about a site's noise (parts that come and go); each crawl has its own.
-fn site_id(page: &Value) -> String {
-    let of = |name| text(page, name);
+fn site_versions_key(page: &Value) -> String {
+    let of = |name| text_field(page, name);
     site_versions_id(of("app_id"), of("crawl_id"), of("site"))
 }
 
@@ -63,10 +63,10 @@ impl CheckComparer {
         let mut ids = BTreeSet::new();
         let mut crawls = BTreeSet::new();
         for (_, page) in checks {
-            ids.extend([text(page, "_id").to_owned(), site_id(page)]);
+            ids.extend([text_field(page, "_id").to_owned(), site_versions_key(page)]);
             crawls.insert((
-                text(page, "app_id").to_owned(),
-                text(page, "crawl_id").to_owned(),
+                text_field(page, "app_id").to_owned(),
+                text_field(page, "crawl_id").to_owned(),
             ));
         }
         if ids.is_empty() {
@@ -113,12 +113,12 @@ impl CheckComparer {
                 touched.insert(versions.id.clone(), versions);
             }
             let added = batch.changes[changes..].iter();
-            bytes += added.map(bytes_of).sum::<usize>();
+            bytes += added.map(approximate_bytes).sum::<usize>();
             batch.judged += 1;
             batch.cursor = Some(cursor.clone());
         }
         for (_, page) in &checks[..batch.judged] {
-            let id = site_id(page);
+            let id = site_versions_key(page);
             if let Some(site) = self.sites.get(&id).filter(|site| !site.is_empty()) {
                 let checked_at_ms = started_at_ms(page);
                 let state = site.pack();
@@ -138,19 +138,19 @@ impl CheckComparer {
 
     /// Judges one check. Returns the versions to store for its page.
     fn compare_check(&mut self, page: &Value, batch: &mut Batch) -> Option<KnownVersions> {
-        let id = text(page, "_id").to_owned();
+        let id = text_field(page, "_id").to_owned();
         let nothing = Map::new();
         let run = self.run_of_page(page);
-        let check = check_of(page, &nothing, run.map(|run| run.began_ms));
+        let check = parse_check(page, &nothing, run.map(|run| run.began_ms));
         let check = match check {
             Ok(check) => check,
             Err(error) => {
-                tracing::warn!(event = "check_skipped", url = text(page, "url"), %error, "a check of a page was not judged");
+                tracing::warn!(event = "check_skipped", url = text_field(page, "url"), %error, "a check of a page was not judged");
                 return None;
             }
         };
         let versions = self.pages.entry(id.clone()).or_default();
-        let site = self.sites.entry(site_id(page)).or_default();
+        let site = self.sites.entry(site_versions_key(page)).or_default();
         let judged = versions.compare_check(&check, site);
         let at_ms = check.key.at_ms;
         let stored = (!versions.is_unknown()).then(|| KnownVersions {
@@ -160,9 +160,9 @@ impl CheckComparer {
         });
         if let Some(judged) = judged {
             batch.checks.push(PageCheck {
-                app_id: text(page, "app_id").to_owned(),
-                crawl_id: text(page, "crawl_id").to_owned(),
-                url: text(page, "url").to_owned(),
+                app_id: text_field(page, "app_id").to_owned(),
+                crawl_id: text_field(page, "crawl_id").to_owned(),
+                url: text_field(page, "url").to_owned(),
                 at_ms,
                 verdict: judged.verdict,
             });
@@ -173,13 +173,13 @@ impl CheckComparer {
     }
 
     fn run_of_page(&self, page: &Value) -> Option<Run> {
-        let of = |name: &str| text(page, name).to_owned();
+        let of = |name: &str| text_field(page, name).to_owned();
         self.runs.get(&(of("app_id"), of("crawl_id"))).copied()
     }
 
     /// The change that a check reports, if there is one.
     fn reported_change(&self, page: &Value, at_ms: i64, judged: CheckOutcome) -> Option<Change> {
-        let of = |name: &str| text(page, name).to_owned();
+        let of = |name: &str| text_field(page, name).to_owned();
         let kind = match judged.verdict {
             Verdict::Unchanged => return None,
             Verdict::New => {
@@ -224,21 +224,21 @@ async fn load_run(
 }
 
 fn started_at_ms(page: &Value) -> i64 {
-    parse_iso_time(text(page, "started_at")).unwrap_or_default()
+    parse_iso_time(text_field(page, "started_at")).unwrap_or_default()
 }
 
-fn check_of<'p>(
+fn parse_check<'p>(
     page: &'p Value,
     nothing: &'p Map<String, Value>,
     run_began_ms: Option<i64>,
 ) -> Result<CheckedPage<'p>, String> {
     let number = |name: &str| page[name].as_u64().unwrap_or_default();
-    let answer = match text(page, "outcome") {
+    let answer = match text_field(page, "outcome") {
         "ok" => Answer::Page,
         "not_modified" => Answer::NotModified,
         _ => Answer::Missing,
     };
-    let packed = BASE64_STANDARD.decode(text(page, "snapshot"));
+    let packed = BASE64_STANDARD.decode(text_field(page, "snapshot"));
     let packed = packed.map_err(|error| error.to_string())?;
     Ok(CheckedPage {
         key: CheckKey {
@@ -258,7 +258,7 @@ fn check_of<'p>(
 }
 
 /// The approximate size of a change in the store, in bytes.
-fn bytes_of(change: &Change) -> usize {
+fn approximate_bytes(change: &Change) -> usize {
     let value = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.to_string().len());
     500 + value(&change.old) + value(&change.new) + change.difference.len()
 }

@@ -112,8 +112,8 @@ impl HealthStates {
     }
 
     fn add_page(&mut self, cursor: &Cursor, page: &Value, known_values: &[(String, bool)]) {
-        let name = text(page, "mapping").unwrap_or_default();
-        if self.refresh_set_aside(name, text(page, "mapping_version")) {
+        let name = text_field(page, "mapping").unwrap_or_default();
+        if self.refresh_set_aside(name, text_field(page, "mapping_version")) {
             return;
         }
         let mapping = self
@@ -134,20 +134,20 @@ impl HealthStates {
             .unwrap_or_default();
         alternatives.retain(|_, number| *number != 0);
         let good = GoodPage {
-            id: text(page, "_id").unwrap_or_default(),
-            url: text(page, "url").unwrap_or_default(),
-            site: text(page, "site").unwrap_or_default(),
-            at: text(page, "started_at").unwrap_or_default(),
-            at_ms: text(page, "started_at")
+            id: text_field(page, "_id").unwrap_or_default(),
+            url: text_field(page, "url").unwrap_or_default(),
+            site: text_field(page, "site").unwrap_or_default(),
+            at: text_field(page, "started_at").unwrap_or_default(),
+            at_ms: text_field(page, "started_at")
                 .and_then(parse_iso_time)
                 .unwrap_or_default(),
-            mapping_version: text(page, "mapping_version"),
-            template: text(page, "template"),
-            source: source(page),
-            content_hash: text(page, "content_hash"),
+            mapping_version: text_field(page, "mapping_version"),
+            template: text_field(page, "template"),
+            source: source_of_page(page),
+            content_hash: text_field(page, "content_hash"),
             attempts: page["attempts"].as_u64().unwrap_or(1),
             fields: page["fields"].as_object().unwrap_or(&nothing),
-            rows: &rows_of(page),
+            rows: &rows_by_dataset(page),
             alternatives: &alternatives,
             known_values,
         };
@@ -156,8 +156,8 @@ impl HealthStates {
         }
         let events = mapping.health.note_page(&good);
         let owner = Owner {
-            app_id: text(page, "app_id").unwrap_or_default().to_owned(),
-            crawl_id: text(page, "crawl_id").unwrap_or_default().to_owned(),
+            app_id: text_field(page, "app_id").unwrap_or_default().to_owned(),
+            crawl_id: text_field(page, "crawl_id").unwrap_or_default().to_owned(),
         };
         mapping.add_events(events, &owner);
     }
@@ -222,7 +222,7 @@ impl HealthStates {
         store: &dyn Store,
         name: &str,
     ) -> Result<Vec<Report>, StoreError> {
-        let state = self.state_of(name);
+        let state = self.to_health_state(name);
         if state.state.len() > MOST_STATE_BYTES {
             let reason = format!("{} bytes", state.state.len());
             self.set_aside(name, &reason);
@@ -283,7 +283,7 @@ impl HealthStates {
         }
     }
 
-    fn state_of(&self, name: &str) -> HealthState {
+    fn to_health_state(&self, name: &str) -> HealthState {
         let mapping = &self.mappings[name];
         HealthState {
             id: format!("{PREFIX}{name}"),
@@ -333,12 +333,12 @@ fn new_writer_name() -> String {
     format!("{}-{nanos:x}", std::process::id())
 }
 
-fn text<'p>(page: &'p Value, name: &str) -> Option<&'p str> {
+fn text_field<'p>(page: &'p Value, name: &str) -> Option<&'p str> {
     page[name].as_str()
 }
 
 /// The rows of a page, by dataset.
-fn rows_of(page: &Value) -> Vec<RowsOfPage> {
+fn rows_by_dataset(page: &Value) -> Vec<RowsOfPage> {
     let counts: Vec<RowCounts> =
         serde_json::from_value(page["row_counts"].clone()).unwrap_or_default();
     let mut rows: BTreeMap<String, RowsOfPage> = BTreeMap::new();
@@ -360,10 +360,10 @@ fn rows_of(page: &Value) -> Vec<RowsOfPage> {
 }
 
 /// The source of a page: its record, or the page with the link; a seed is its own source.
-fn source(page: &Value) -> &str {
+fn source_of_page(page: &Value) -> &str {
     let record = page["records"][0].as_str();
     let source = record
-        .or_else(|| text(page, "parent"))
-        .or_else(|| text(page, "url"));
+        .or_else(|| text_field(page, "parent"))
+        .or_else(|| text_field(page, "url"));
     source.unwrap_or_default()
 }

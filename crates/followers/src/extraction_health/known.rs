@@ -26,14 +26,14 @@ pub(super) async fn compare_values(
     let keys = chosen.iter().map(|(_, key)| (*key).to_owned()).collect();
     for ((index, _), given) in chosen.iter().zip(store.given_values(keys).await?) {
         if let Some(found) = pages[*index].1["fields"].as_object() {
-            known[*index] = compare(&given, found);
+            known[*index] = compare_fields(&given, found);
         }
     }
     Ok(known)
 }
 
 /// The fields with a known and a found value, and whether the two agree.
-fn compare(given: &Map<String, Value>, found: &Map<String, Value>) -> Vec<(String, bool)> {
+fn compare_fields(given: &Map<String, Value>, found: &Map<String, Value>) -> Vec<(String, bool)> {
     let both = given
         .iter()
         .filter_map(|(name, known)| Some((name, known, found.get(name)?)));
@@ -80,7 +80,7 @@ mod tests {
         assert!(!is_same_value(&json!("Rome"), &json!("Paris")));
         let given = json!({"name": "Ada", "city": "Rome"});
         let found = json!({"name": "Eve", "price": 3});
-        let compared = compare(given.as_object().unwrap(), found.as_object().unwrap());
+        let compared = compare_fields(given.as_object().unwrap(), found.as_object().unwrap());
         assert_eq!(compared, [("name".to_owned(), false)]);
     }
 }

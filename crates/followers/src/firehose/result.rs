@@ -13,7 +13,7 @@ const LEFT_OUT_FIRST: [&str; 5] = ["body", "links", "fields", "headers", "attrs"
 /// The message of a page, ready to be sent. Keys that were left out are empty, and named in
 /// `omitted`; the store has their values.
 pub(crate) fn result_message(page: Value, wants_body: bool) -> Vec<u8> {
-    let mut result = result(page, wants_body);
+    let mut result = to_result(page, wants_body);
     let mut frame = Value::to_string(&result);
     let mut omitted = Vec::new();
     for name in LEFT_OUT_FIRST {
@@ -41,7 +41,7 @@ pub(crate) fn result_message(page: Value, wants_body: bool) -> Vec<u8> {
 }
 
 /// The result with the keys that applications know.
-fn result(mut page: Value, wants_body: bool) -> Value {
+fn to_result(mut page: Value, wants_body: bool) -> Value {
     let mut take = |name: &str| page.get_mut(name).map(Value::take).unwrap_or_default();
     let url = take("url");
     let response_url = match take("final_url") {

@@ -12,7 +12,7 @@ impl Reported {
     pub(super) fn take_alternative_events(&mut self, warnings: &[Value]) -> Vec<Event> {
         let now = alternatives_by_field(warnings);
         let is_reported = |warning: &&Value| {
-            let (mapping, field) = field_of(warning);
+            let (mapping, field) = mapping_and_field(warning);
             let before = self
                 .served
                 .get(mapping)
@@ -39,7 +39,7 @@ impl Reported {
     }
 }
 
-fn field_of(warning: &Value) -> (&str, &str) {
+fn mapping_and_field(warning: &Value) -> (&str, &str) {
     let word = |key: &str| warning[key].as_str().unwrap_or_default();
     (word("mapping"), word("field"))
 }
@@ -50,7 +50,7 @@ pub(super) fn alternatives_by_field(
 ) -> BTreeMap<String, BTreeMap<String, String>> {
     let mut served: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for warning in warnings {
-        let (mapping, field) = field_of(warning);
+        let (mapping, field) = mapping_and_field(warning);
         let since = warning["alternative_serves"].as_str().unwrap_or_default();
         let fields = served.entry(mapping.to_owned()).or_default();
         fields.insert(field.to_owned(), since.to_owned());
@@ -59,7 +59,7 @@ pub(super) fn alternatives_by_field(
 }
 
 fn alternative_event(warning: &Value) -> Event {
-    let (mapping, field) = field_of(warning);
+    let (mapping, field) = mapping_and_field(warning);
     let detail = warning["detail"].as_str().unwrap_or_default();
     Event {
         about: About::Health,

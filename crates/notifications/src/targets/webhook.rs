@@ -166,7 +166,7 @@ impl Webhooks {
         }
         match request.send().await {
             Ok(response) => verdict_of_status(response.status()),
-            Err(error) => Verdict::Failed(reason(error)),
+            Err(error) => Verdict::Failed(error_reason(error)),
         }
     }
 }
@@ -184,7 +184,7 @@ fn verdict_of_status(status: StatusCode) -> Verdict {
 
 /// The innermost cause of an error, because it is the most specific. The URL is omitted, because it may contain a
 /// secret.
-fn reason(error: reqwest::Error) -> String {
+fn error_reason(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return "it does not answer in time".into();
     }

@@ -144,7 +144,7 @@ fn publish_finished_page(
 
 fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
     let mut reported = done.clock;
-    let site = cx.dispatch.leases.site_of(done.task);
+    let site = cx.dispatch.leases.site_of_task(done.task);
     if site.is_some_and(|site| cx.frontier.ends_without_requests(site)) {
         // The queued tasks of an unreachable site end without a request, so they need not wait until the next request
         // is allowed. The site's worker and the cache still know that time.

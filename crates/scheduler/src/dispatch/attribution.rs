@@ -27,12 +27,12 @@ impl Dispatch {
         match ReachResult::from_task(done)? {
             ReachResult::Answered => None,
             ReachResult::NoSuchName | ReachResult::Silence { .. } => {
-                Some(self.lease_of(done)?.site)
+                Some(self.find_lease_in_force(done)?.site)
             }
         }
     }
 
-    fn lease_of(&self, done: &TaskDone) -> Option<&Lease> {
+    fn find_lease_in_force(&self, done: &TaskDone) -> Option<&Lease> {
         let lease = self.leases.get(done.task)?;
         (lease.delivery == done.delivery).then_some(lease)
     }
@@ -45,7 +45,9 @@ impl Dispatch {
         now_ms: i64,
     ) -> MachineFindings {
         let mut judgement = MachineFindings::default();
-        let (Some(reach), Some(lease)) = (ReachResult::from_task(done), self.lease_of(done)) else {
+        let (Some(reach), Some(lease)) =
+            (ReachResult::from_task(done), self.find_lease_in_force(done))
+        else {
             return judgement;
         };
         let (name, site) = (lease.supervisor.clone(), lease.site);

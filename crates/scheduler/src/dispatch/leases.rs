@@ -69,7 +69,7 @@ impl Leases {
     }
 
     /// The site of a leased task.
-    pub fn site_of(&self, task: TaskId) -> Option<SiteId> {
+    pub fn site_of_task(&self, task: TaskId) -> Option<SiteId> {
         self.by_task.get(&task).map(|lease| lease.site)
     }
 

@@ -201,7 +201,7 @@ impl AuditedAction {
     }
 
     pub(crate) fn from_retry(retry: &RetryAction) -> AuditedAction {
-        let mut about = subject_of(&retry.subject);
+        let mut about = subject_json(&retry.subject);
         about["outcome"] = json!(retry.outcomes);
         about["status"] = json!(retry.status_codes);
         about["site"] = json!(retry.site);
@@ -210,13 +210,13 @@ impl AuditedAction {
 
     fn from_action(action: &Action) -> AuditedAction {
         let (action, about) = match action {
-            Action::Info(question) => ("info", subject_of(&question.subject)),
-            Action::Stop(subject) => ("stop", subject_of(subject)),
-            Action::Pause(subject) => ("pause", subject_of(subject)),
-            Action::Resume(subject) => ("resume", subject_of(subject)),
+            Action::Info(question) => ("info", subject_json(&question.subject)),
+            Action::Stop(subject) => ("stop", subject_json(subject)),
+            Action::Pause(subject) => ("pause", subject_json(subject)),
+            Action::Resume(subject) => ("resume", subject_json(subject)),
             Action::Retry(retry) => return AuditedAction::from_retry(retry),
             Action::Prune(prune) => {
-                let mut about = subject_of(&prune.subject);
+                let mut about = subject_json(&prune.subject);
                 about["older_than"] = json!(prune.older_than_s);
                 ("prune", about)
             }
@@ -300,7 +300,7 @@ fn key_json(entry: &Entry) -> Value {
     })
 }
 
-fn subject_of(subject: &Subject) -> Value {
+fn subject_json(subject: &Subject) -> Value {
     json!({"appid": subject.app_id, "crawlid": subject.crawl_id})
 }
 

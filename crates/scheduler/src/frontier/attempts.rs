@@ -208,7 +208,7 @@ pub(super) fn apply_verdict(
         Verdict::SiteBackoffs | Verdict::TaskWaits => {}
     }
     let wall_ms = cx.wall_ms(now_ms);
-    if crawl_rows::known_crawl(cx, task.crawl)?
+    if crawl_rows::load_known_crawl(cx, task.crawl)?
         .ending_outcome(wall_ms)
         .is_some()
     {
@@ -263,7 +263,7 @@ pub(super) fn queue_at_backing_off_site(
     let priority = task.priority;
     let sql = "UPDATE task_rows SET state = 0 WHERE id = ?1";
     cx.db.prepare_cached(sql)?.execute([id as i64])?;
-    let crawl = crawl_rows::known_crawl(cx, task.crawl)?;
+    let crawl = crawl_rows::load_known_crawl(cx, task.crawl)?;
     crawl.status.leased -= 1;
     crawl.count_queued(priority, 1);
     sites::add_to_crawl_share(&cx.db, task.site, task.crawl, 1, priority)?;

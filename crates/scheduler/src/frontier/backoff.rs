@@ -14,7 +14,7 @@ use super::model::{BackoffBegun, SiteId, TaskId, Turn};
 use super::site_states::read_reason;
 use crate::backoff_table::BackoffTable;
 use crate::patience::{Patience, is_unknown_host, nth_wait_ms};
-use crate::site_state::outcome_of;
+use crate::site_state::outcome_if_unreachable;
 
 /// The backoff table, and the sites whose state is not the default.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Backoffs {
             let site = row.get(0)?;
             backoff.known.insert(site);
             if let Some(task) = row.get::<_, Option<i64>>(1)? {
-                let outcome = outcome_of(read_reason(row, 2)?);
+                let outcome = outcome_if_unreachable(read_reason(row, 2)?);
                 let unreachable = Unreachable::new(task as TaskId, outcome);
                 backoff.unreachable.insert(site, unreachable);
             }

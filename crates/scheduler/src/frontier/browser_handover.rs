@@ -34,7 +34,7 @@ pub(super) fn note_scripts(
     }
     store_scripts(cx, task.site)?;
     let wall_ms = cx.wall_ms(now_ms);
-    let is_over = crawl_rows::known_crawl(cx, task.crawl)?
+    let is_over = crawl_rows::load_known_crawl(cx, task.crawl)?
         .ending_outcome(wall_ms)
         .is_some();
     let has_browser = cx.lanes.has_browsers() && cx.lanes.is_scripted(task.site);

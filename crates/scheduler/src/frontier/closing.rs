@@ -18,7 +18,7 @@ pub(super) fn end_queued_task(
     outcome: Outcome,
     now_ms: i64,
 ) -> Result<()> {
-    crawl_rows::known_crawl(cx, crawl)?.count_unqueued(priority);
+    crawl_rows::load_known_crawl(cx, crawl)?.count_unqueued(priority);
     end_task(cx, crawl, task, outcome, None, now_ms)
 }
 
@@ -32,14 +32,14 @@ pub(super) fn end_task(
     status_code: Option<u16>,
     now_ms: i64,
 ) -> Result<()> {
-    let began_ms = crawl_rows::known_crawl(cx, crawl)?.spec.run_began_ms;
+    let began_ms = crawl_rows::load_known_crawl(cx, crawl)?.spec.run_began_ms;
     let done_at_ms = began_ms.map_or(now_ms, |began_ms| now_ms.max(began_ms));
     let sql = "UPDATE task_rows SET state = ?2, outcome = ?3, status_code = ?4,
                    done_at_ms = ?5, not_before_ms = 0
                WHERE id = ?1";
     let values = params![task as i64, DONE, outcome.as_str(), status_code, done_at_ms];
     cx.db.prepare_cached(sql)?.execute(values)?;
-    crawl_rows::known_crawl(cx, crawl)?.count_outcome(outcome);
+    crawl_rows::load_known_crawl(cx, crawl)?.count_outcome(outcome);
     *cx.ended.entry(outcome).or_default() += 1;
     Ok(())
 }

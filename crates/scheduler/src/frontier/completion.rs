@@ -13,7 +13,7 @@ use super::feed::FeedBatch;
 use super::model::{Completion, CompletionTally, FeedTally, LinkContext, TaskId};
 use super::parts::Tasks;
 use super::records::{ServedRecord, records_served_by};
-use super::task_rows::{HeldPage, HeldTask, held_task};
+use super::task_rows::{HeldPage, HeldTask, find_held_task};
 use super::{
     FrontierError, attempts, browser_handover, closing, crawl_rows, feed, page_checks, releasing,
     resolved, retrying, suspected_pages, trickles, unlinked,
@@ -32,7 +32,7 @@ impl Tasks<'_> {
         now_ms: i64,
     ) -> Result<Completion, FrontierError> {
         self.0.run("count an outcome", |cx| {
-            let Some(task) = held_task(&cx.db, report.task, report.delivery)? else {
+            let Some(task) = find_held_task(&cx.db, report.task, report.delivery)? else {
                 return Ok(Completion::Stale);
             };
             for record in &report.resolved {
@@ -102,7 +102,7 @@ impl Tasks<'_> {
 /// Adds the worker's counts to the counters. They come from another process, so whatever they are, the sums must not
 /// overflow.
 fn add_page_counts(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Result<()> {
-    let status = &mut crawl_rows::known_crawl(cx, task.crawl)?.status;
+    let status = &mut crawl_rows::load_known_crawl(cx, task.crawl)?.status;
     status.leased -= 1;
     status.pages += u64::from(report.status_code.is_some());
     status.unmatched += u64::from(is_unmatched(report));
@@ -195,7 +195,7 @@ fn feed_links(
     };
     let keys = match unwanted || !batch.allows_depth_and_redirects(&link) {
         true => Vec::new(),
-        false => batch.keys_of(links().map(|(_, url)| url)),
+        false => batch.compute_link_keys(links().map(|(_, url)| url)),
     };
     let keys = keys.into_iter().map(Some).chain(std::iter::repeat(None));
     for ((kind, url), key) in links().zip(keys) {

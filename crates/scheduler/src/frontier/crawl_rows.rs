@@ -15,7 +15,7 @@ use super::crawl_status::CrawlStatus;
 use crate::scope::Scope;
 
 /// The crawl of a stored task; it must exist.
-pub(super) fn known_crawl(cx: &mut Context, key: CrawlKey) -> Result<&mut Crawl> {
+pub(super) fn load_known_crawl(cx: &mut Context, key: CrawlKey) -> Result<&mut Crawl> {
     load_crawl(cx, key)?;
     let crawl = cx.crawls.get_mut(&key);
     crawl.ok_or(rusqlite::Error::QueryReturnedNoRows)
@@ -28,7 +28,7 @@ pub(super) fn load_crawl(cx: &mut Context, key: CrawlKey) -> Result<bool> {
     let Some(stored) = read_crawl(&cx.db, key)? else {
         return Ok(false);
     };
-    let scope = Scope::from_compiled(&stored.spec).map_err(|error| conversion_error(0, error))?;
+    let scope = Scope::from_checked(&stored.spec).map_err(|error| conversion_error(0, error))?;
     let crawl = Crawl {
         written: (stored.status.queued, stored.status.leased),
         status: stored.status,

@@ -59,7 +59,7 @@ impl Reports<'_> {
                      AND crawl IN (SELECT value FROM json_each(?3)) AND outcome IN {FAILED}
                  GROUP BY site, outcome, status_code"
             );
-            let (end, next) = page_end(cx, "task_rows", after)?;
+            let (end, next) = page_bounds(cx, "task_rows", after)?;
             let mut select = cx.db.prepare_cached(&sql)?;
             let found = select.query_map(params![after, end, crawls_json(crawls)], |row| {
                 Ok(FailedUrls {
@@ -96,7 +96,7 @@ impl Reports<'_> {
                      AND (tried.state <> 2 OR tried.outcome IN ('ok', 'not_modified')))
                  ORDER BY records.id"
                 );
-                let (end, next) = page_end(cx, "records", after)?;
+                let (end, next) = page_bounds(cx, "records", after)?;
                 let mut select = cx.db.prepare_cached(&sql)?;
                 let found = select.query_map(params![after, end, crawls_json(crawls)], |row| {
                     Ok(DeadRecord {
@@ -133,7 +133,7 @@ impl Reports<'_> {
 }
 
 /// The last id of the rows to read after an id, and the position to continue from, if there are more.
-fn page_end(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
+fn page_bounds(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
     let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
     let mut select = cx.db.prepare_cached(&sql)?;
     let last: i64 = select.query_row([], |row| row.get(0))?;

@@ -174,7 +174,7 @@ impl FeedBatch<'_> {
         if reason == Reason::FragmentRoute && context.parent.is_some() {
             self.queue_page_of_route(text, context)?;
         }
-        journey_lines::log_not_taken(self.crawl, text, reason, context.parent);
+        journey_lines::log_not_queued(self.crawl, text, reason, context.parent);
         self.crawl.count_skipped(reason);
         *self.tally.skipped.entry(reason).or_default() += 1;
         Ok((reason != Reason::Duplicate).then_some(refusal))
@@ -274,7 +274,7 @@ impl FeedBatch<'_> {
             self.seen.note_pair(mark);
         }
         if is_seen && let Some(task) = self.find_task_before_run(key)? {
-            let site = self.site_of(url)?;
+            let site = self.find_or_add_site(url)?;
             self.requeue_for_recheck(task, site.id, context)?;
             return Ok(None);
         }
@@ -284,7 +284,7 @@ impl FeedBatch<'_> {
             }
             return Ok(Some(Reason::Duplicate));
         }
-        let site = self.site_of(url)?;
+        let site = self.find_or_add_site(url)?;
         let lists_sitemaps = context.kind == LinkKind::Sitemap && context.parent.is_none();
         if !self.has_budget_left(site.id)? && !lists_sitemaps {
             return Ok(Some(Reason::Budget));
@@ -314,7 +314,7 @@ impl FeedBatch<'_> {
         lets_through
     }
 
-    fn site_of(&mut self, url: &Url) -> Result<Site> {
+    fn find_or_add_site(&mut self, url: &Url) -> Result<Site> {
         let host = url.host_str().unwrap_or_default();
         if let Some((last, site)) = &self.last_host
             && last == host
@@ -366,7 +366,7 @@ impl FeedBatch<'_> {
         let crawl = (self.key, &self.crawl.spec);
         let rank = self
             .ranks
-            .rank_of(self.db, crawl, site.id, None, context.priority)?;
+            .compute_rank(self.db, crawl, site.id, None, context.priority)?;
         let row = NewTask {
             id: task,
             site: site.id,

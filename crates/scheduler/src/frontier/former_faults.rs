@@ -62,7 +62,7 @@ fn lease_turn_with_former_fault(
         return Ok(());
     };
     let wall_ms = cx.wall_ms(now_ms);
-    if let Some(outcome) = crawl_rows::known_crawl(cx, turn.crawl)?.ending_outcome(wall_ms) {
+    if let Some(outcome) = crawl_rows::load_known_crawl(cx, turn.crawl)?.ending_outcome(wall_ms) {
         let most = run.closings_left();
         run.closed += closing::end_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
         return Ok(());
@@ -72,7 +72,7 @@ fn lease_turn_with_former_fault(
         run.held += 1;
         return sites::hold_crawl_at(&cx.db, site, turn.crawl);
     }
-    let needed = crawl_rows::known_crawl(cx, turn.crawl)?.spec.lane;
+    let needed = crawl_rows::load_known_crawl(cx, turn.crawl)?.spec.lane;
     if !lanes::can_serve(lane, cx.lanes.lane_needed_at(site, needed)) {
         run.is_another_lanes_turn = true;
         return Ok(());

@@ -7,7 +7,7 @@ use super::closing::end_task;
 use super::model::{HeldLease, NextCrawl, ReturnResult, TaskId, TaskSketch};
 use super::parts::Tasks;
 use super::schema::QUEUED;
-use super::task_rows::held_task;
+use super::task_rows::find_held_task;
 use super::{FrontierError, crawl_rows, epochs, releasing, sites, turns};
 
 /// A task that has killed this many workers ends with `crashed`.
@@ -24,7 +24,7 @@ impl Tasks<'_> {
         now_ms: i64,
     ) -> Result<ReturnResult, FrontierError> {
         self.0.run("take a task back", |cx| {
-            let Some(held) = held_task(&cx.db, task, delivery)? else {
+            let Some(held) = find_held_task(&cx.db, task, delivery)? else {
                 return Ok(ReturnResult::Stale);
             };
             cx.backoff.ending.remove(&task);
@@ -33,7 +33,7 @@ impl Tasks<'_> {
             let values = params![task as i64, QUEUED, deaths];
             cx.db.prepare_cached(sql)?.execute(values)?;
             let wall_ms = cx.wall_ms(now_ms);
-            let crawl = crawl_rows::known_crawl(cx, held.crawl)?;
+            let crawl = crawl_rows::load_known_crawl(cx, held.crawl)?;
             crawl.changed = true;
             crawl.status.leased -= 1;
             let ending = crawl.ending_outcome(wall_ms);
@@ -47,7 +47,7 @@ impl Tasks<'_> {
                 end_task(cx, held.crawl, task, outcome, None, now_ms)?;
                 return Ok(ReturnResult::Ended);
             }
-            crawl_rows::known_crawl(cx, held.crawl)?.count_queued(held.priority, 1);
+            crawl_rows::load_known_crawl(cx, held.crawl)?.count_queued(held.priority, 1);
             let (site, crawl) = (held.site, held.crawl);
             sites::add_to_crawl_share(&cx.db, site, crawl, 1, held.priority)?;
             sites::add_queued(&cx.db, site, 1, held.priority)?;

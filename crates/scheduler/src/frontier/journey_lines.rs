@@ -27,7 +27,7 @@ pub(super) fn log_queued(crawl: &Crawl, task: TaskId, url: &Url, context: &LinkC
 }
 
 /// Logs that a URL was refused, or was fed again. Duplicate links are not logged, because most links are duplicates.
-pub(super) fn log_not_taken(crawl: &Crawl, url: &str, reason: Reason, parent: Option<TaskId>) {
+pub(super) fn log_not_queued(crawl: &Crawl, url: &str, reason: Reason, parent: Option<TaskId>) {
     if reason == Reason::Duplicate && parent.is_some() {
         return;
     }

@@ -13,7 +13,7 @@ use super::schema::DONE;
 
 impl FeedBatch<'_> {
     /// The keys of a page's links, which are valid if the texts are canonical URLs.
-    pub(super) fn keys_of<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Vec<u64> {
+    pub(super) fn compute_link_keys<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Vec<u64> {
         let keys: Vec<_> = texts.map(|text| self.seen.key(self.key, text)).collect();
         self.seen.prefetch(&keys);
         keys

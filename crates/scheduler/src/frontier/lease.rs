@@ -204,7 +204,7 @@ fn lease_turn(
         return Ok(());
     }
     let wall_ms = cx.wall_ms(now_ms);
-    let crawl = crawl_rows::known_crawl(cx, turn.crawl)?;
+    let crawl = crawl_rows::load_known_crawl(cx, turn.crawl)?;
     if let Some(outcome) = crawl.ending_outcome(wall_ms) {
         let most = run.closings_left();
         run.closed += end_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
@@ -215,7 +215,7 @@ fn lease_turn(
         run.held += 1;
         return sites::hold_crawl_at(&cx.db, site, turn.crawl);
     }
-    let of_crawl = crawl_rows::known_crawl(cx, turn.crawl)?.spec.lane;
+    let of_crawl = crawl_rows::load_known_crawl(cx, turn.crawl)?.spec.lane;
     if !lanes::can_serve(lane, cx.lanes.lane_needed_at(site, of_crawl)) {
         run.is_another_lanes_turn = true;
         run.probe_of_another_lane = (run.leasable == Leasable::Probe).then_some(turn);
@@ -275,7 +275,7 @@ fn select_tasks_of_turn(
     most: usize,
     leasable: Leasable,
 ) -> Result<Vec<QueuedTask>> {
-    let is_ranked = crawl_rows::known_crawl(cx, turn.crawl)?
+    let is_ranked = crawl_rows::load_known_crawl(cx, turn.crawl)?
         .spec
         .run_began_ms
         .is_some();
@@ -308,7 +308,7 @@ pub(super) fn lease_task(
         cx.db.prepare_cached(sql)?.execute([task.id as i64])?;
         failed_attempts = tries::failed_attempts(&cx.db, task.id)?;
     }
-    let counted: &mut Crawl = crawl_rows::known_crawl(cx, crawl)?;
+    let counted: &mut Crawl = crawl_rows::load_known_crawl(cx, crawl)?;
     counted.count_unqueued(task.priority);
     counted.status.leased += 1;
     let counted = cx.crawls.get(&crawl);

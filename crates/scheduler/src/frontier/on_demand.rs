@@ -42,7 +42,7 @@ impl Crawls<'_> {
                 let sql = "UPDATE crawls SET spec = ?2, expires_at_ms = ?3 WHERE id = ?1";
                 let values = params![key, spec_json, expires_at_ms];
                 cx.db.prepare_cached(sql)?.execute(values)?;
-                let crawl = crawl_rows::known_crawl(cx, key)?;
+                let crawl = crawl_rows::load_known_crawl(cx, key)?;
                 (crawl.spec, crawl.scope, crawl.changed) = (spec, scope, true);
                 crawl.ended = crawl.ended.filter(|ended| *ended != Outcome::Expired);
                 releasing::release_if_allowed(cx, key);

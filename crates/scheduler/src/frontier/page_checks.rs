@@ -147,7 +147,7 @@ impl Runs<'_> {
                 let Some(task) = cx.seen.task_of(key)? else {
                     return Ok(());
                 };
-                let Some(site) = site_of(&cx.db, crawl, task)? else {
+                let Some(site) = find_site_of_task(&cx.db, crawl, task)? else {
                     return Ok(());
                 };
                 let mut kept = read_history(&cx.db, task)?;
@@ -172,7 +172,7 @@ pub(super) fn count_watched_page(
     report: &TaskDone,
     now_ms: i64,
 ) -> Result<()> {
-    let spec = &crawl_rows::known_crawl(cx, page.crawl)?.spec;
+    let spec = &crawl_rows::load_known_crawl(cx, page.crawl)?.spec;
     let (is_watched, is_compared) = (spec.run_began_ms.is_some(), spec.changes);
     if !is_watched || !report.outcome.is_page() {
         return Ok(());
@@ -214,7 +214,7 @@ fn class_of_url(url: &str) -> PageClass {
 }
 
 /// The site of a task, if the task belongs to this crawl.
-fn site_of(db: &Connection, crawl: CrawlKey, task: TaskId) -> Result<Option<SiteId>> {
+fn find_site_of_task(db: &Connection, crawl: CrawlKey, task: TaskId) -> Result<Option<SiteId>> {
     let sql = "SELECT site FROM task_rows WHERE id = ?1 AND crawl = ?2";
     let mut select = db.prepare_cached(sql)?;
     let values = params![task as i64, crawl];
@@ -286,7 +286,7 @@ pub(super) struct Ranks {
 impl Ranks {
     /// The rank of a task in a run, where the lowest goes first; 0 if the crawl does not belong to a watch. `task`: a
     /// known task, with the time when its last attempt ended.
-    pub(super) fn rank_of(
+    pub(super) fn compute_rank(
         &mut self,
         db: &Connection,
         (crawl, spec): (CrawlKey, &CrawlSpec),

@@ -74,7 +74,7 @@ pub(super) fn first_queued_tasks(
         "AND t.priority >= ?5 ORDER BY t.priority DESC, t.id LIMIT ?4"
     );
     let values = params![site, turn.crawl, i64::MAX, limit as i64, turn.priority];
-    queued_tasks(db, sql, values)
+    select_queued_tasks(db, sql, values)
 }
 
 /// The tasks of a crawl up to the id `last`, whatever tasks precede them. Each priority is found by the index, in
@@ -97,7 +97,7 @@ pub(super) fn tasks_up_to(
     {
         let left = (limit - tasks.len()) as i64;
         let values = params![site, crawl, last as i64, left, priority];
-        tasks.extend(queued_tasks(db, sql, values)?);
+        tasks.extend(select_queued_tasks(db, sql, values)?);
         above = priority;
     }
     Ok(tasks)
@@ -131,19 +131,27 @@ pub(super) fn first_ranked_tasks(
         "AND t.rank <> 0 ORDER BY t.rank, t.id LIMIT ?4"
     );
     let values = params![site, crawl, i64::MAX, limit as i64];
-    let mut tasks = queued_tasks(db, sql, values)?;
+    let mut tasks = select_queued_tasks(db, sql, values)?;
     if tasks.len() < limit {
         let sql = concat!(
             select_queued!(),
             "AND t.rank = 0 ORDER BY t.priority DESC, t.id LIMIT ?4"
         );
         let left = (limit - tasks.len()) as i64;
-        tasks.extend(queued_tasks(db, sql, params![site, crawl, i64::MAX, left])?);
+        tasks.extend(select_queued_tasks(
+            db,
+            sql,
+            params![site, crawl, i64::MAX, left],
+        )?);
     }
     Ok(tasks)
 }
 
-fn queued_tasks(db: &Connection, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<QueuedTask>> {
+fn select_queued_tasks(
+    db: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> Result<Vec<QueuedTask>> {
     let mut select = db.prepare_cached(sql)?;
     let tasks = select.query_map(values, |row| {
         Ok(QueuedTask {

@@ -62,7 +62,7 @@ impl FeedBatch<'_> {
         let priority = context.priority;
         let rank = self
             .ranks
-            .rank_of(self.db, crawl, site, checked, priority)?;
+            .compute_rank(self.db, crawl, site, checked, priority)?;
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0, not_before_ms = 0, priority = ?3, depth = ?4,
                        redirects = ?5, parent = ?6, attrs = ?7, rank = ?8
@@ -122,7 +122,7 @@ impl Runs<'_> {
 /// How many tasks of a crawl may still be handed out at a site in its run. All pages that a run finds are queued,
 /// even beyond the budget, because only then is it known which of them go first.
 pub(super) fn run_allowance_at(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Result<u64> {
-    let Some(budget) = pages_per_site_of_run(&crawl_rows::known_crawl(cx, crawl)?.spec) else {
+    let Some(budget) = pages_per_site_of_run(&crawl_rows::load_known_crawl(cx, crawl)?.spec) else {
         return Ok(u64::MAX);
     };
     let sql = "SELECT taken FROM crawl_sites WHERE crawl = ?1 AND site = ?2";

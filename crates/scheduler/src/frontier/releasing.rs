@@ -22,7 +22,7 @@ pub(super) fn allowance_or_hold(
 ) -> Result<u64> {
     let room = crawl_allowance(cx, key)?;
     if room == 0 {
-        crawl_rows::known_crawl(cx, key)?.held = true;
+        crawl_rows::load_known_crawl(cx, key)?.held = true;
         return Ok(0);
     }
     let Some(crawl) = cx.crawls.get(&key) else {
@@ -37,7 +37,7 @@ pub(super) fn allowance_or_hold(
 }
 
 pub(super) fn crawl_allowance(cx: &mut Context, key: CrawlKey) -> Result<u64> {
-    crawl_rows::known_crawl(cx, key)?;
+    crawl_rows::load_known_crawl(cx, key)?;
     let crawl = cx.crawls.get(&key);
     Ok(crawl.map_or(0, |crawl| cx.lanes.allowance_or_await_lane(key, crawl)))
 }
@@ -163,10 +163,10 @@ impl Releases<'_> {
         }
         self.0.run("resume a crawl", |cx| {
             if crawl_allowance(cx, key)? == 0 {
-                crawl_rows::known_crawl(cx, key)?.held = true;
+                crawl_rows::load_known_crawl(cx, key)?.held = true;
                 return Ok(Vec::new());
             }
-            let spec = &crawl_rows::known_crawl(cx, key)?.spec;
+            let spec = &crawl_rows::load_known_crawl(cx, key)?.spec;
             let (app, lane) = (spec.app_id.clone(), spec.lane);
             let room = cx.limited_applications.new_site_allowance(&app, now_ms);
             if room == 0 {
@@ -242,7 +242,8 @@ impl Crawls<'_> {
         self.0.crawl(key)?;
         self.0.run("end the tasks of a crawl", |cx| {
             let wall_ms = cx.wall_ms(now_ms);
-            let Some(outcome) = crawl_rows::known_crawl(cx, key)?.ending_outcome(wall_ms) else {
+            let Some(outcome) = crawl_rows::load_known_crawl(cx, key)?.ending_outcome(wall_ms)
+            else {
                 return Ok(false);
             };
             let mut closed = 0;
@@ -255,7 +256,7 @@ impl Crawls<'_> {
                     break;
                 }
             }
-            Ok(crawl_rows::known_crawl(cx, key)?.status.queued > 0 && closed > 0)
+            Ok(crawl_rows::load_known_crawl(cx, key)?.status.queued > 0 && closed > 0)
         })
     }
 
@@ -272,7 +273,7 @@ impl Crawls<'_> {
             let sites: i64 =
                 count.query_row(params![key, CappedCount::EXAMINED], |row| row.get(0))?;
             drop(count);
-            let crawl = crawl_rows::known_crawl(cx, key)?;
+            let crawl = crawl_rows::load_known_crawl(cx, key)?;
             Ok(QueuedCounts {
                 total: crawl.status.queued,
                 low_priority: crawl.waiting.keys().next().copied(),

@@ -17,7 +17,7 @@ use super::model::{FeedTally, TaskId, WokenSite};
 use super::parts::Reopening;
 use super::schema::{DONE, QUEUED};
 use super::task_rows::SERVES_ONLY_RESOLVED;
-use super::task_rows::{EndedTask, ended_tasks};
+use super::task_rows::{EndedTask, find_ended_tasks};
 use super::{FrontierError, backing_off, crawl_rows, feed, tries};
 
 /// The maximum number of tasks that one slice reads, of all crawls, because ended tasks have no index.
@@ -83,7 +83,7 @@ impl Reopening<'_> {
         self.0.crawl(crawl)?;
         self.0.run("queue a crawl's ended tasks again", |cx| {
             let upto = walk.end.min(walk.last + MOST_READ);
-            let tasks = wanted_tasks(&cx.db, &walk.wanted, walk.last, upto)?;
+            let tasks = select_wanted_tasks(&cx.db, &walk.wanted, walk.last, upto)?;
             walk.last = match tasks.get(MOST_QUEUED - 1) {
                 Some(last) => last.id,
                 None => upto,
@@ -100,7 +100,7 @@ impl Reopening<'_> {
     /// Whether a task has ended because it killed its workers.
     pub fn is_quarantined(&mut self, task: TaskId) -> std::result::Result<bool, FrontierError> {
         self.0.run("look up an ended task", |cx| {
-            let ended = ended_tasks(&cx.db, &[task])?;
+            let ended = find_ended_tasks(&cx.db, &[task])?;
             Ok(ended.iter().any(|task| task.outcome == Outcome::Crashed))
         })
     }
@@ -125,12 +125,12 @@ pub(super) fn requeue_ended(
     now_ms: i64,
 ) -> Result<Vec<WokenSite>> {
     let mut by_crawl: BTreeMap<CrawlKey, Vec<EndedTask>> = BTreeMap::new();
-    for task in ended_tasks(&cx.db, tasks)? {
+    for task in find_ended_tasks(&cx.db, tasks)? {
         by_crawl.entry(task.crawl).or_default().push(task);
     }
     let mut woken = Vec::new();
     for (crawl, tasks) in by_crawl {
-        crawl_rows::known_crawl(cx, crawl)?;
+        crawl_rows::load_known_crawl(cx, crawl)?;
         let mut batch = feed::begin_feed(cx, crawl, now_ms);
         batch.reopen_all(&tasks)?;
         woken.extend(batch.write_sums()?.woken);
@@ -183,7 +183,7 @@ impl FeedBatch<'_> {
 }
 
 /// The first [`MOST_QUEUED`] of the wanted ended tasks with ids after `after`, up to `upto`.
-fn wanted_tasks(
+fn select_wanted_tasks(
     db: &Connection,
     wanted: &EndedTasks,
     after: TaskId,

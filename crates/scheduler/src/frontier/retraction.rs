@@ -143,7 +143,7 @@ fn end_as_blocked_if_not_needed(cx: &mut Context, task: TaskId, now_ms: i64) -> 
     let Some((key, done_at_ms)) = found else {
         return Ok(());
     };
-    let crawl = crawl_rows::known_crawl(cx, key)?;
+    let crawl = crawl_rows::load_known_crawl(cx, key)?;
     // Tasks that ended before the run of a watch began are not part of its counts.
     let began_ms = crawl.spec.run_began_ms;
     if began_ms.is_some_and(|began_ms| done_at_ms < began_ms) {

@@ -24,7 +24,7 @@ pub(super) fn requeue_if_allowed(
     now_ms: i64,
 ) -> Result<bool> {
     let wall_ms = cx.wall_ms(now_ms);
-    let crawl = crawl_rows::known_crawl(cx, task.crawl)?;
+    let crawl = crawl_rows::load_known_crawl(cx, task.crawl)?;
     if !crawl.spec.retry || crawl.ending_outcome(wall_ms).is_some() {
         return Ok(false);
     }
@@ -57,7 +57,7 @@ pub(super) fn requeue_leased(
     let sql = "UPDATE task_rows SET state = ?2, priority = ?3, not_before_ms = ?4 WHERE id = ?1";
     let values = params![id as i64, QUEUED, priority, not_before_ms];
     cx.db.prepare_cached(sql)?.execute(values)?;
-    let crawl = crawl_rows::known_crawl(cx, task.crawl)?;
+    let crawl = crawl_rows::load_known_crawl(cx, task.crawl)?;
     crawl.status.leased -= 1;
     crawl.count_queued(priority, 1);
     sites::add_to_crawl_share(&cx.db, task.site, task.crawl, 1, 0)?;

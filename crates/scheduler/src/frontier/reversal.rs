@@ -8,7 +8,7 @@ use super::context::Context;
 use super::model::{SiteId, TaskId, WokenSite};
 use super::parts::SiteStates;
 use super::site_states::{SiteHealth, has_answered};
-use super::task_rows::ended_tasks;
+use super::task_rows::find_ended_tasks;
 use super::{FrontierError, backing_off, reopen, state_changes};
 
 impl SiteStates<'_> {
@@ -52,7 +52,7 @@ impl SiteStates<'_> {
 
 /// Of these tasks, returns the ones that have ended with a failure that an offline machine causes.
 fn filter_machine_failures(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
-    let ended = ended_tasks(&cx.db, tasks)?.into_iter();
+    let ended = find_ended_tasks(&cx.db, tasks)?.into_iter();
     let failed = ended.filter(|task| may_be_machine_failure(task.outcome));
     Ok(failed.map(|task| task.id).collect())
 }

@@ -1,7 +1,7 @@
 //! Passes changes of sites' states on to the queue of sites, the dispatch and the store.
 
 use super::site_states::read_state;
-use crate::site_state::outcome_of;
+use crate::site_state::outcome_if_unreachable;
 use rusqlite::{OptionalExtension, Result, params};
 use webfill_wire::Evidence;
 
@@ -90,7 +90,8 @@ pub(super) fn update_state(cx: &mut Context, site: SiteId, stored: &StoredState)
     cx.db.prepare_cached(sql)?.execute(values)?;
     match unreachable_to {
         Some(task) => {
-            let unreachable = Unreachable::new(task as TaskId, outcome_of(state.reason));
+            let unreachable =
+                Unreachable::new(task as TaskId, outcome_if_unreachable(state.reason));
             cx.backoff.unreachable.insert(site, unreachable);
         }
         None => drop(cx.backoff.unreachable.remove(&site)),

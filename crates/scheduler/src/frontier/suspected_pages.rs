@@ -82,7 +82,7 @@ pub(super) fn decide_suspected_block(
         return Ok(None);
     }
     let wall_ms = cx.wall_ms(now_ms);
-    if crawl_rows::known_crawl(cx, task.crawl)?
+    if crawl_rows::load_known_crawl(cx, task.crawl)?
         .ending_outcome(wall_ms)
         .is_some()
     {

@@ -29,7 +29,7 @@ pub(super) struct HeldTask {
 }
 
 /// The row of a task, if the given lease of the task is in force.
-pub(super) fn held_task(
+pub(super) fn find_held_task(
     db: &Connection,
     task: TaskId,
     delivery: Delivery,
@@ -99,7 +99,7 @@ impl EndedTask {
 }
 
 /// Of these tasks, the ones that have ended, except tasks that only resolved records need.
-pub(super) fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
+pub(super) fn find_ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(
         "SELECT {columns} FROM tasks

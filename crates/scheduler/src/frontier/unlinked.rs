@@ -90,15 +90,21 @@ impl Runs<'_> {
             return Ok((false, FeedTally::default()));
         };
         self.0.run("queue pages that a run does not find", |cx| {
-            let due = due_pages(&cx.db, crawl, began_ms, most)?;
+            let due = load_due_pages(&cx.db, crawl, began_ms, most)?;
             let mut batch = feed::begin_feed(cx, crawl, now_ms);
             if due.is_empty() || batch.is_unwanted(0, &[]) {
                 return Ok((false, FeedTally::default()));
             }
             for due in &due {
-                match decide_due(&mut batch, due, began_ms)? {
+                match decide_about_due_page(&mut batch, due, began_ms)? {
                     DueAction::Checked(site, done_at_ms, priority) => {
-                        queue_check(&mut batch, (due.task, done_at_ms), site, priority, began_ms)?;
+                        queue_page_check(
+                            &mut batch,
+                            (due.task, done_at_ms),
+                            site,
+                            priority,
+                            began_ms,
+                        )?;
                     }
                     DueAction::NextRun => postpone_to_next_run(batch.db, due.task, began_ms)?,
                     DueAction::Forgotten => delete_known_page(batch.db, due.task)?,
@@ -116,7 +122,7 @@ pub(super) fn schedule_unlinked_check(
     report: &TaskDone,
     now_ms: i64,
 ) -> Result<()> {
-    let spec = &crawl_rows::known_crawl(cx, page.crawl)?.spec;
+    let spec = &crawl_rows::load_known_crawl(cx, page.crawl)?.spec;
     let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
         return Ok(());
     };
@@ -145,7 +151,11 @@ pub(super) fn schedule_unlinked_check(
     cx.db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-fn decide_due(batch: &mut FeedBatch<'_>, due: &DuePage, began_ms: i64) -> Result<DueAction> {
+fn decide_about_due_page(
+    batch: &mut FeedBatch<'_>,
+    due: &DuePage,
+    began_ms: i64,
+) -> Result<DueAction> {
     let Some(row) = &due.row else {
         return Ok(DueAction::Forgotten);
     };
@@ -177,7 +187,7 @@ fn decide_due(batch: &mut FeedBatch<'_>, due: &DuePage, began_ms: i64) -> Result
 }
 
 /// Queues the task again as a mere check, without its records.
-fn queue_check(
+fn queue_page_check(
     batch: &mut FeedBatch<'_>,
     (task, done_at_ms): (TaskId, i64),
     site: SiteId,
@@ -187,7 +197,7 @@ fn queue_check(
     let (crawl, checked) = ((batch.key, &batch.crawl.spec), Some((task, done_at_ms)));
     let rank = batch
         .ranks
-        .rank_of(batch.db, crawl, site, checked, priority)?;
+        .compute_rank(batch.db, crawl, site, checked, priority)?;
     let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                    done_at_ms = NULL, deaths = 0, not_before_ms = 0, redirects = 0, rank = ?3
                WHERE id = ?1";
@@ -227,7 +237,12 @@ fn load_known_page(db: &Connection, task: TaskId) -> Result<Option<KnownPage>> {
 }
 
 /// The pages whose checks were due before the run began.
-fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Result<Vec<DuePage>> {
+fn load_due_pages(
+    db: &Connection,
+    crawl: CrawlKey,
+    began_ms: i64,
+    most: usize,
+) -> Result<Vec<DuePage>> {
     let sql = "SELECT k.task, t.state, t.done_at_ms, t.site, t.url, t.depth, t.priority,
                    coalesce(c.accepted, 0) > 0, coalesce(s.backoff_until_ms, 0) > 0
                FROM known_pages k

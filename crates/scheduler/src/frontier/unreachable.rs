@@ -65,7 +65,7 @@ fn end_older_tasks(
     run: &mut LeaseRun,
 ) -> Result<bool> {
     let wall_ms = cx.wall_ms(now_ms);
-    if let Some(outcome) = crawl_rows::known_crawl(cx, crawl)?.ending_outcome(wall_ms) {
+    if let Some(outcome) = crawl_rows::load_known_crawl(cx, crawl)?.ending_outcome(wall_ms) {
         let most = run.closings_left();
         let closed = closing::end_tasks_at(cx, site, crawl, outcome, most, now_ms)?;
         run.closed += closed;

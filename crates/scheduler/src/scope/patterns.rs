@@ -16,7 +16,7 @@ pub(super) struct Patterns {
 impl Patterns {
     /// Compiles the patterns of this list of a crawl's settings.
     pub(super) fn compile(list: &'static str, texts: &[String]) -> Result<Patterns, ScopeError> {
-        let patterns = Patterns::from_compiled(list, texts);
+        let patterns = Patterns::from_checked(list, texts);
         let compiled = compile_patterns(list, texts)?;
         Ok(Patterns {
             compiled: compiled.into(),
@@ -25,7 +25,7 @@ impl Patterns {
     }
 
     /// Creates the list from patterns that were compiled before. They are compiled again on use.
-    pub(super) fn from_compiled(list: &'static str, texts: &[String]) -> Patterns {
+    pub(super) fn from_checked(list: &'static str, texts: &[String]) -> Patterns {
         Patterns {
             list,
             texts: texts.to_vec(),

@@ -45,7 +45,10 @@ impl Limit {
 }
 
 /// The limits that a crawl is subject to, including those of its application.
-pub(super) fn limits_of(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Limit>, FrontierError> {
+pub(super) fn limits_of_crawl(
+    cx: &mut Context,
+    crawl: CrawlKey,
+) -> Result<Vec<Limit>, FrontierError> {
     let status = cx.frontier.crawls().status(crawl)?;
     let spec = cx.frontier.crawls().spec(crawl)?;
     let app = spec.app_id.clone();
@@ -77,7 +80,10 @@ pub(super) fn limits_awaited_by(cx: &Context, app: &str) -> Vec<Limit> {
 
 /// The limits of a crawl for an answer.
 pub(super) fn limits_json(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Value>, FrontierError> {
-    Ok(limits_of(cx, crawl)?.iter().map(Limit::json).collect())
+    Ok(limits_of_crawl(cx, crawl)?
+        .iter()
+        .map(Limit::json)
+        .collect())
 }
 
 /// The page limit of the whole crawl, if it has one.

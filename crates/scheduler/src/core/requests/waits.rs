@@ -98,8 +98,8 @@ pub(super) fn crawl_progress(
     let left = status.queued + status.leased;
     let mut waits = Vec::new();
     if left > 0 {
-        waits.extend(waits_of_fleet(cx, now_ms));
-        waits.extend(waits_of_crawl(cx, crawl, now_ms)?);
+        waits.extend(fleet_waits_json(cx, now_ms));
+        waits.extend(crawl_waits_json(cx, crawl, now_ms)?);
     }
     let is_held = !waits.is_empty();
     let sites = cx.frontier.reports().queued_sites(crawl, most_sites)?;
@@ -145,7 +145,7 @@ pub(super) fn crawl_progress(
 }
 
 /// Why nothing at all is handed out.
-pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
+pub(super) fn fleet_waits_json(cx: &Context, now_ms: i64) -> Vec<Value> {
     let mut waits = Vec::new();
     let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
     if let Some(why) = cx.hold_reason(now_ms) {
@@ -177,7 +177,7 @@ pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
 }
 
 /// Why no task of the crawl is handed out.
-pub(super) fn waits_of_crawl(
+pub(super) fn crawl_waits_json(
     cx: &mut Context,
     crawl: CrawlKey,
     now_ms: i64,
@@ -241,7 +241,7 @@ pub(super) fn wait_reason_at(
     let by_hand = site.rule_delay_ms;
     let stored_ms = site.delay_ms.or(by_hand).unwrap_or(default_ms);
     let stored_ms = stored_ms.max(by_hand.unwrap_or(0));
-    let window = cx.dispatch.schedule.wait_of_site(site.id, now_ms);
+    let window = cx.dispatch.schedule.wait_reason_and_delay(site.id, now_ms);
     let delay_ms = window.map_or(stored_ms, |(_, delay_ms)| delay_ms);
     if let Some((SiteWait::Leased, _)) = window {
         return (WaitReason::Leased, 0, delay_ms);

@@ -128,8 +128,8 @@ fn explain_queued_task(
     ahead: TasksAhead,
     now_ms: i64,
 ) -> Result<Vec<(String, String)>, FrontierError> {
-    let mut held = waits::waits_of_fleet(cx, now_ms);
-    held.extend(waits::waits_of_crawl(cx, task.crawl, now_ms)?);
+    let mut held = waits::fleet_waits_json(cx, now_ms);
+    held.extend(waits::crawl_waits_json(cx, task.crawl, now_ms)?);
     let text = |wait: &Value, key: &str| wait[key].as_str().unwrap_or_default().to_owned();
     let mut reasons: Vec<(String, String)> = held
         .iter()

@@ -25,10 +25,10 @@ pub enum SiteWait {
 
 impl Schedule {
     /// Why a site waits, and the delay between two requests to it. `None`: the site is not in memory.
-    pub(crate) fn wait_of_site(&self, id: SiteId, now_ms: i64) -> Option<(SiteWait, u32)> {
+    pub(crate) fn wait_reason_and_delay(&self, id: SiteId, now_ms: i64) -> Option<(SiteWait, u32)> {
         let site = self.site(id)?;
         let delay_ms = site.delay_ms(self.default_delay_ms());
-        Some((wait_of(site, now_ms), delay_ms))
+        Some((wait_reason(site, now_ms), delay_ms))
     }
 
     pub(crate) fn count_sites_in_window(&self) -> usize {
@@ -66,7 +66,7 @@ impl Schedule {
     }
 }
 
-fn wait_of(site: &Site, now_ms: i64) -> SiteWait {
+fn wait_reason(site: &Site, now_ms: i64) -> SiteWait {
     let until_ms = site.next_request_ms();
     if site.leases > 0 {
         SiteWait::Leased

@@ -57,10 +57,10 @@ pub(in super::super) fn take_scanning_statements(db: &Connection) -> Vec<String>
         ["SELECT", "UPDATE", "INSERT", "DELETE", "WITH"].contains(&verb)
             && !OF_ALL_SITES.iter().any(|start| sql.starts_with(start))
     });
-    judged.flat_map(|sql| scans_of(db, sql)).collect()
+    judged.flat_map(|sql| find_table_scans(db, sql)).collect()
 }
 
-fn scans_of(db: &Connection, sql: &str) -> Vec<String> {
+fn find_table_scans(db: &Connection, sql: &str) -> Vec<String> {
     // A test may have dropped a table.
     let Ok(mut explain) = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")) else {
         return Vec::new();

@@ -9,7 +9,7 @@ fn failed_task(task: &Leased, outcome: Outcome) -> TaskDone {
     }
 }
 
-fn site_of(fixture: &mut Fixture, name: &str) -> SiteId {
+fn find_site(fixture: &mut Fixture, name: &str) -> SiteId {
     fixture
         .frontier
         .site_states()
@@ -34,8 +34,8 @@ fn failures_that_were_a_machines_leave_no_trace() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     let tasks = fixture.lease_all();
-    let a = site_of(&mut fixture, "a.org");
-    let b = site_of(&mut fixture, "b.org");
+    let a = find_site(&mut fixture, "a.org");
+    let b = find_site(&mut fixture, "b.org");
     let before = fixture.frontier.site_states().site_health(a).unwrap();
     assert_eq!(before, SiteHealth::default());
     // One task ends; the site of the other one backs off.
@@ -89,7 +89,7 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
         .tasks()
         .complete(&failed_task(&task, Outcome::DnsError), 0)
         .unwrap();
-    let site = site_of(&mut fixture, "a.org");
+    let site = find_site(&mut fixture, "a.org");
     let before = fixture.frontier.site_states().site_health(site).unwrap();
     assert!(before.is_in_trouble && !before.has_answered && !before.is_healthy());
     fixture
@@ -110,7 +110,7 @@ fn a_task_that_was_answered_since_is_not_queued_again() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
-    let site = site_of(&mut fixture, "a.org");
+    let site = find_site(&mut fixture, "a.org");
     let before = fixture.frontier.site_states().site_health(site).unwrap();
     fixture
         .frontier
