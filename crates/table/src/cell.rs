@@ -5,7 +5,7 @@ use serde_json::Value;
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// The name in the table; `column1` and so on if it has no header.
+    /// The name of the column in the table; `column1` and so on if the table has no header.
     pub name: String,
 }
 
@@ -31,14 +31,14 @@ pub enum Cell {
     Bool(bool),
     /// A date, a time or both, in ISO 8601 and as precise as the column.
     Date(String),
-    /// Several values.
+    /// Several values, from a format with lists (JSON, Parquet).
     List(Vec<Cell>),
-    /// An object, a map or another value that is never filled in or changed.
+    /// An object, a map or another value. Such values are never filled in or changed.
     Other(Value),
 }
 
 impl Cell {
-    /// The text of a cell that holds one value; `None` for a missing one, a list or an object.
+    /// The text of a cell that holds one value; `None` for a missing value, a list or an object.
     pub fn text(&self) -> Option<&str> {
         match self {
             Cell::Text(text) | Cell::Number(text) | Cell::Date(text) => Some(text),
@@ -48,7 +48,7 @@ impl Cell {
         }
     }
 
-    /// Whether the cell is missing, blank, or a list of such cells.
+    /// Whether the cell is missing, blank, or a list of only missing and blank cells.
     pub fn is_empty(&self) -> bool {
         match self {
             Cell::Missing => true,

@@ -1,4 +1,4 @@
-//! CSV, TSV and similar formats: a delimiter between cells, and perhaps quotes around them.
+//! CSV, TSV and similar formats: texts with a delimiter between cells, and perhaps quotes around them.
 
 mod dialect;
 mod edit;
@@ -12,8 +12,8 @@ pub(crate) use rows::DelimitedRows;
 use crate::format::{Dialect, Encoding};
 use crate::text::{Span, decode};
 
-/// The texts of the cells of a row.
-fn texts<'a>(
+/// The decoded texts of the cells of a row.
+fn decode_cells<'a>(
     raw: &'a [u8],
     spans: &'a [Span],
     dialect: &'a Dialect,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a table cannot be read, understood or written.
+/// The reason why a table cannot be read, understood or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The input file cannot be opened, or reading it failed.
@@ -30,7 +30,7 @@ pub enum TableError {
         /// The system's error.
         source: io::Error,
     },
-    /// The user names a column that does not exist, or gives a name that several columns have.
+    /// The user names a column that does not exist, or a name that several columns have.
     #[error("{0}")]
     Wish(String),
 }
@@ -58,7 +58,7 @@ impl TableError {
     }
 }
 
-/// A row that cannot be used. It is written to the output unchanged.
+/// A row that cannot be used, with the reason. It is written to the output unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowFault {
     /// The number of the line or row, counted from 1.
@@ -67,7 +67,7 @@ pub struct RowFault {
     pub reason: String,
     /// The first bytes of the row as text, to recognise it in messages.
     pub beginning: String,
-    /// Reading failed at this row: no further row is read, and the table cannot be written.
+    /// Whether reading failed at this row. Then no further row is read, and the table cannot be written.
     pub is_end: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// The beginning of a text, for messages.
+/// The first bytes of a text, to show it in messages.
 pub(crate) fn beginning(text: &[u8]) -> String {
     const SHOWN_BYTES: usize = 80;
     let shown = &text[..text.len().min(SHOWN_BYTES)];

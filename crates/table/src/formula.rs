@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The text, with an apostrophe if a spreadsheet would take it for a formula. A number is not a formula, even with a
-/// sign.
+/// The text, with an apostrophe before it if a spreadsheet would take it for a formula. A number is not a formula, even
+/// with a sign.
 pub fn escape_formula(text: &str) -> Cow<'_, str> {
     let begins_one = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
     if begins_one && text.parse::<f64>().is_err() {

@@ -1,5 +1,5 @@
 //! Gap markers: words such as `NA`, `-` and `null` that mean that a value is missing. They are determined for each
-//! column, because `NA` is Namibia among countries, and `null` may be a name.
+//! column, because `NA` may be the code of Namibia, and `null` may be a name.
 
 use crate::cell::Cell;
 use crate::kind::Kind;
@@ -7,15 +7,15 @@ use crate::kind::Kind;
 /// How certain it is that a word means a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
-    /// Never a value.
+    /// The word is never a value: `N/A`.
     Certain,
-    /// Written by programs for a missing value.
+    /// Programs write the word for a missing value: `null`.
     OfPrograms,
-    /// A sign in place of a value, such as `-` or `?`.
+    /// The word is a sign in place of a value: `-`, `?`.
     Sign,
-    /// Possibly a value, especially in a column of codes: `NA`.
+    /// The word may be a value, especially in a column of codes: `NA`.
     Code,
-    /// Often a value, such as `none` among allergens.
+    /// The word is often a value, such as `none` in a column of allergens.
     Weak,
 }
 
@@ -55,7 +55,7 @@ const WORDS: &[(&str, Word)] = &[
     ("undefined", Word::Weak),
 ];
 
-/// The index of a word in the list of known gap markers, if the text is one.
+/// The index of a text in [`WORDS`], if it is one of the known gap markers.
 pub(crate) fn gap_word_index(text: &str) -> Option<usize> {
     const LONGEST: usize = 9;
     let text = match text.len() {
@@ -69,12 +69,12 @@ pub(crate) fn gap_word_index(text: &str) -> Option<usize> {
     WORDS.iter().position(|(word, _)| *word == text)
 }
 
-/// The texts that mean a gap in a column.
+/// The words that mean a gap (a missing value) in a column, as indexes in a list of known words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GapMarkers(Vec<usize>);
 
 impl GapMarkers {
-    /// Whether a cell holds one of the gap markers.
+    /// Whether a cell holds one of these gap markers.
     pub fn contains(&self, cell: &Cell) -> bool {
         let (Cell::Text(text) | Cell::Number(text)) = cell else {
             return false;
@@ -91,8 +91,8 @@ impl GapMarkers {
         &self.0
     }
 
-    /// Decides which words of a column mean a gap. `counted` pairs each word with the number of its cells. `values`
-    /// are other values of the column, and `cells` is the number of all its cells.
+    /// Decides which words of a column mean a gap. `counted` has each word with the number of its cells, `values` are
+    /// other values of the column, and `cells` is the number of all its cells.
     pub(crate) fn from_counts(counted: &[(usize, u64)], values: &[&str], cells: u64) -> GapMarkers {
         let others = OtherValues::from_values(values);
         let is_gap = |(word, count): &(usize, u64)| {
@@ -104,16 +104,16 @@ impl GapMarkers {
     }
 }
 
-/// Judges which words would mean a gap if they occurred in a column with known values.
+/// Judges whether a word would mean a gap in a column of which some values are known.
 #[derive(Debug, Clone, Default)]
 pub struct GapWords {
     others: OtherValues,
-    /// Words that look like gap markers but are values of the column.
+    /// Words that look like gap markers but occur as values of the column.
     values: Vec<usize>,
 }
 
 impl GapWords {
-    /// Learns from the values of a column; its gaps must be left out.
+    /// Learns from the values of a column. They must not contain its gaps.
     pub fn of_column<'v>(values: impl Iterator<Item = &'v str>) -> GapWords {
         let values: Vec<&str> = values.collect();
         let words = values.iter().filter_map(|value| gap_word_index(value));
@@ -123,7 +123,7 @@ impl GapWords {
         }
     }
 
-    /// Whether a text means a gap in the column.
+    /// Whether a text would mean a gap in the column.
     pub fn contains(&self, text: &str) -> bool {
         gap_word_index(text).is_some_and(|index| {
             let (word, kind) = WORDS[index];
@@ -132,7 +132,7 @@ impl GapWords {
     }
 }
 
-/// Properties of those values of a column that are not gap markers.
+/// Counts the values of a column that are not gap markers, by their form.
 #[derive(Debug, Clone, Default)]
 struct OtherValues {
     count: usize,
@@ -163,13 +163,13 @@ impl OtherValues {
         self.count > 0 && some * 10 >= self.count * 9
     }
 
-    /// Whether a word means a gap among these values.
+    /// Whether a word means a gap in a column with these other values. `count` of its `cells` have the word.
     fn means_gap(&self, text: &str, word: Word, count: u64, cells: u64) -> bool {
         let is_frequent = count >= 3 && count * 50 >= cells;
         match word {
             Word::Certain => true,
             _ if self.are_typed => true,
-            // A column without any value gives no evidence against these words.
+            // A column without any other value gives no evidence that these words are values.
             Word::OfPrograms | Word::Sign | Word::Code if self.count == 0 => true,
             Word::OfPrograms => {
                 let like_it = match text.chars().all(char::is_lowercase) {
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_a_gap_only_where_it_is_no_value() {
+    fn gap_words_are_not_gaps_in_columns_that_use_them_as_values() {
         let titles = ["The Sea", "A House in Town", "Dune", "Emma"];
         let names = ["SMITH", "JONES", "BAKER", "WONG"];
         let tags = ["poetry", "drama", "crime", "essay"];

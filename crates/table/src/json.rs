@@ -7,7 +7,7 @@ mod rows;
 
 pub(crate) use rows::JsonRows;
 
-/// The layout of the objects in a text.
+/// How the objects of a text are arranged: one in each line, or all in one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     Lines,
@@ -15,7 +15,7 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// The layout of a text with this beginning; `None` if it is not JSON.
+    /// The layout of a text that begins with these bytes; `None` if it is not JSON.
     pub(crate) fn detect(beginning: &[u8]) -> Option<Layout> {
         let mut rest = beginning.trim_ascii_start();
         match rest.split_off_first()? {

@@ -1,4 +1,4 @@
-//! The kinds of values.
+//! The kinds of values: numbers, dates, links and so on.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// The narrowest kind that can hold values of both kinds.
+    /// The narrowest kind that can hold values of both kinds: an integer and a number are a number.
     pub fn merged_with(self, other: Kind) -> Kind {
         match (self, other) {
             _ if self == other => self,
@@ -87,13 +87,13 @@ impl Kind {
         }
     }
 
-    /// Whether a value of this kind may be put into a column of the other.
+    /// Whether a value of this kind may be put into a column of the kind `column`.
     pub fn fits_column(self, column: Kind) -> bool {
         self.merged_with(column) == column
     }
 }
 
-/// Converts a point in time in ISO 8601 to UTC. `None` for a text without an offset.
+/// Converts a point in time in ISO 8601 to UTC; `None` if it has no offset.
 pub fn to_utc(text: &str) -> Option<String> {
     let time: jiff::Timestamp = text.parse().ok()?;
     Some(time.to_string())

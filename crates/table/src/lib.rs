@@ -1,5 +1,5 @@
-//! Users' tables, with gaps and links. This crate reads a table, infers its structure, and writes it again with its
-//! gaps filled. No network, no store. Memory does not grow with the table.
+//! Tables of users, with gaps (missing values) and links. This crate reads a table, infers its structure, and writes it
+//! again with its gaps filled. It uses no network and no store. Memory does not grow with the table.
 //!
 //! | step | function |
 //! |---|---|

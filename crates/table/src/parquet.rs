@@ -1,4 +1,4 @@
-//! Parquet: columns of values in row groups.
+//! Tables in Parquet files, which store columns of values in groups of rows.
 //!
 //! Only this folder uses the `parquet` crate.
 

@@ -28,11 +28,11 @@ enum Rows {
     Typed(Box<dyn TypedRows>),
 }
 
-/// Rows of a binary format.
+/// The rows of a table in a binary format (Parquet, XLSX).
 pub(crate) trait TypedRows: Send {
     fn columns(&self) -> &[Column];
 
-    /// The next row, or what is wrong with it; `None` at the end. After an error, nothing more is read.
+    /// The next row, or why it cannot be used; `None` at the end. After an error, nothing more is read.
     fn next_row(&mut self) -> Result<Option<Result<Row, RowFault>>, String>;
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn open_text(
     Ok(Box::new(rows))
 }
 
-/// The delimiter that a file name suggests, such as that of `.tsv`. An ending `.gz` or `.zst` is ignored.
+/// The delimiter that a file name suggests: a tab for `.tsv`. An ending `.gz` or `.zst` is ignored.
 fn delimiter_of_name(path: &Path) -> Option<u8> {
     let extension = |path: &Path| path.extension().map(OsStr::to_ascii_lowercase);
     let last = extension(path)?;
@@ -152,7 +152,7 @@ impl TableReader {
         }
     }
 
-    /// The next row, or what is wrong with it; `None` at the end.
+    /// The next row, or why it cannot be used; `None` at the end.
     pub fn next_row(&mut self) -> Option<Result<Row, RowFault>> {
         if self.has_ended {
             return None;

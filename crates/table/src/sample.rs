@@ -19,7 +19,7 @@ const KEPT_ROWS: usize = 4_000;
 /// The longest text that a sample keeps, in bytes. Longer texts are truncated.
 const KEPT_BYTES: usize = 2_000;
 
-/// How many unusable rows are kept with their reason. All are counted.
+/// How many unusable rows are kept with their reason. The others are only counted.
 const KEPT_FAULTS: usize = 1_000;
 
 /// The results of one pass over a table.
@@ -37,7 +37,7 @@ pub struct Sample {
     pub fault_count: u64,
     /// The first 1,000 rows that cannot be used.
     pub faults: Vec<RowFault>,
-    /// A sample of rows spread evenly over the table, including the first one. Long texts are cut.
+    /// A sample of rows spread evenly over the table, including the first one. Long texts are truncated.
     pub rows: Vec<Row>,
     pub(crate) profiles: Vec<Profile>,
 }
@@ -47,13 +47,13 @@ pub struct Sample {
 pub(crate) struct Profile {
     /// The number of empty cells.
     pub(crate) empty: u64,
-    /// Words that may mean a gap, with the number of their cells.
+    /// Words that may mean a gap (as indexes in a list of known words), each with its number of cells.
     pub(crate) words: Vec<(usize, u64)>,
     pub(crate) repeats: Repeats,
 }
 
 impl Sample {
-    /// Reads the whole table.
+    /// Reads all rows of the table in a file.
     pub fn read(path: &Path) -> Result<Sample, TableError> {
         Sample::from_reader(crate::open(path)?)
     }
@@ -94,7 +94,7 @@ impl Sample {
                 }
             }
         }
-        // The format is read only now, because any row may show that the text is not UTF-8.
+        // The format is taken only now, because any row may have shown that the text is not UTF-8.
         sample.format = reader.format().clone();
         sample.rows = kept.rows;
         Ok(sample)
@@ -130,7 +130,8 @@ impl Sample {
     }
 }
 
-/// Keeps a bounded number of rows: every row at first, then every second one, then every fourth one, and so on.
+/// Keeps a bounded number of rows, spread over the table: first every row, then every second one, then every fourth
+/// one, and so on.
 struct Spread {
     rows: Vec<Row>,
     most: usize,

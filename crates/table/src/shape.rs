@@ -9,13 +9,13 @@ use crate::kind::Kind;
 pub struct Shape {
     /// The kind of the values, or of their entries if they are lists.
     pub kind: Kind,
-    /// The separator of several values in a text cell.
+    /// The text between several values in a cell; `None` if cells hold one value.
     pub separator: Option<String>,
-    /// The cells have a list type (JSON, Parquet).
+    /// Whether the cells have a list type (JSON, Parquet).
     pub is_list: bool,
-    /// Numbers, dates and so on have a type of their own; they are not texts (JSON, Parquet, XLSX).
+    /// Whether numbers, dates and so on have a type of their own, and are not texts (JSON, Parquet, XLSX).
     pub is_typed: bool,
-    /// The texts that mean that a value is missing.
+    /// The words that mean that a value is missing, such as `NA`.
     pub gap_markers: GapMarkers,
 }
 

@@ -1,8 +1,8 @@
 //! Text tables: their bytes, decompressed and decoded, in pieces that together are the whole text.
 //!
 //! All texts are processed in an encoding that is a superset of ASCII. UTF-8 and windows-1252 are left as they are.
-//! UTF-16 becomes UTF-8; an unpaired surrogate becomes three bytes, so that nothing is lost. A row is decoded when its
-//! cells are read. Unchanged parts are written back as they were read.
+//! UTF-16 becomes UTF-8; an unpaired surrogate (half of a character) becomes three bytes, so that nothing is lost. A
+//! row is decoded when its cells are read. Unchanged parts are written back as they were read.
 
 mod buffer;
 mod encoding;
@@ -21,17 +21,17 @@ use crate::error::{Refusal, RowFault, beginning};
 use crate::format::Format;
 use crate::shape::Shape;
 
-/// The longest row that is held in memory.
+/// The longest row in bytes that is held in memory. Longer rows are reported as unusable.
 pub(crate) const MAX_ROW_BYTES: usize = 16 << 20;
 
-/// The longest cell that counts as a value.
+/// The longest cell in bytes that counts as a value.
 pub(crate) const MAX_CELL_BYTES: usize = 1 << 20;
 
 /// A piece of the text: a row, or the text between rows.
 pub(crate) struct Piece {
     /// The bytes of the piece, with its line end.
     pub(crate) raw: Vec<u8>,
-    /// The number of the line or entry, counted from 1.
+    /// The number of the line or entry at which the piece begins, counted from 1.
     pub(crate) number: u64,
     pub(crate) content: Content,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Edit {
     pub(crate) value: String,
 }
 
-/// A text that is read piece by piece.
+/// A text table that is read piece by piece.
 pub(crate) trait TextRows: Send {
     fn format(&self) -> Format;
 
@@ -102,7 +102,7 @@ pub(crate) trait TextRows: Send {
     /// The next piece; `None` at the end.
     fn next_piece(&mut self) -> std::io::Result<Option<Piece>>;
 
-    /// The cells of a row.
+    /// The cells of a piece that is a row.
     fn cells(&self, piece: &Piece) -> Vec<Cell>;
 
     /// Writes new values into some cells of a row. `edits` must be in the order of the columns. A value that does not
@@ -116,7 +116,7 @@ pub(crate) trait TextRows: Send {
     ) -> EditedRow;
 }
 
-/// A row with new values.
+/// The text of a row with new values.
 #[derive(Default)]
 pub(crate) struct EditedRow {
     pub(crate) raw: Vec<u8>,

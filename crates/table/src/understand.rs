@@ -17,12 +17,12 @@ use crate::sample::Sample;
 use crate::shape::Shape;
 use columns::Names;
 
-/// The columns that the user chose by name. What is not chosen is inferred from the table.
+/// The columns that the user chose by name. Choices that are left open are inferred from the table.
 #[derive(Debug, Clone, Default)]
 pub struct ColumnChoices {
     /// The column that identifies rows (`--id`).
     pub id: Option<String>,
-    /// The columns of links (`--url`). In this and the next lists, an entry may be several names that are separated by
+    /// The columns of links (`--url`). In this list and the following ones, an entry may be several names separated by
     /// commas.
     pub urls: Vec<String>,
     /// The columns to fill in (`--fields`).
@@ -31,7 +31,7 @@ pub struct ColumnChoices {
     pub keep: Vec<String>,
 }
 
-/// The structure of a table.
+/// The inferred structure of a table: the roles and shapes of its columns.
 #[derive(Debug, Clone)]
 pub struct Understanding {
     /// The name of the file.
@@ -65,9 +65,9 @@ pub struct Field {
     pub column: usize,
     /// The kind of the column's values.
     pub kind: Kind,
-    /// The separator of several values in a text cell.
+    /// The text between several values in a cell; `None` if cells hold one value.
     pub separator: Option<String>,
-    /// The cells have a list type (JSON, Parquet).
+    /// Whether the cells have a list type (JSON, Parquet).
     pub is_list: bool,
     /// How many cells lack a value.
     pub gap_count: u64,
@@ -75,12 +75,12 @@ pub struct Field {
     pub known_count: u64,
 }
 
-/// The reasons for the roles of columns.
+/// Why columns have their roles, in words for users.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reasons {
-    /// Why this column is the id, or why there is none.
+    /// Why the chosen column is the id, or why there is none.
     pub id: String,
-    /// Columns that are kept, with the reason.
+    /// The columns that are not filled in, each with the reason.
     pub kept: Vec<(usize, String)>,
 }
 
@@ -113,7 +113,7 @@ pub fn infer_structure(
     let columns = 0..sample.columns.len();
     let shapes: Vec<Shape> = columns.map(|column| infer_shape(sample, column)).collect();
     let urls = match wished_urls.as_slice() {
-        [] => links::find(sample, &shapes, wished_id),
+        [] => links::find_url_columns(sample, &shapes, wished_id),
         wished => {
             let column = |column: &usize| links::url_column(sample, *column);
             wished.iter().map(column).collect()
@@ -121,7 +121,7 @@ pub fn infer_structure(
     };
     let (id, reason) = match wished_id {
         Some(id) => (Some(id), String::from("as wished")),
-        None => id::find(sample, &shapes, &urls, &wished_fields),
+        None => id::find_id_column(sample, &shapes, &urls, &wished_fields),
     };
     let mut understanding = Understanding {
         name: sample.name.clone(),
@@ -155,7 +155,7 @@ pub fn infer_structure(
 }
 
 impl Understanding {
-    /// Why a column is not a field; `None` if it is one.
+    /// Why a column is not filled in (is not a field); `None` if it is a field.
     fn why_kept(
         &self,
         column: usize,
@@ -208,7 +208,7 @@ impl Understanding {
     }
 }
 
-/// The shape of a column.
+/// Infers the shape of a column from its sampled cells.
 fn infer_shape(sample: &Sample, column: usize) -> Shape {
     let words = &sample.profiles[column].words;
     let is_word = |cell: &&Cell| {
@@ -239,7 +239,7 @@ fn infer_shape(sample: &Sample, column: usize) -> Shape {
     Shape {
         kind: if is_mixed { Kind::Other } else { kind },
         separator: match kind {
-            Kind::Text if !is_list => separators::find(&values),
+            Kind::Text if !is_list => separators::find_separator(&values),
             _ => None,
         },
         is_list,

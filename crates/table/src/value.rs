@@ -1,4 +1,4 @@
-//! Converts values to the form of their column.
+//! Converts values to the form of the column into which they are written.
 
 use serde_json::{Number, Value};
 use webfill_values::Decimal;
@@ -6,8 +6,8 @@ use webfill_values::Decimal;
 use crate::kind::Kind;
 use crate::shape::Shape;
 
-/// The entries of a value that is a JSON array of texts, numbers and booleans.
-fn entries(value: &str) -> Option<Vec<String>> {
+/// The entries of a value that is a JSON array of texts, numbers and booleans; `None` for other values.
+fn parse_json_entries(value: &str) -> Option<Vec<String>> {
     let entries: Vec<Value> = match value.starts_with('[') {
         true => serde_json::from_str(value).ok()?,
         false => return None,
@@ -21,9 +21,9 @@ fn entries(value: &str) -> Option<Vec<String>> {
     entries.into_iter().map(text).collect()
 }
 
-/// The entries of a value for a list column. A value that is not an array is a single entry.
+/// Splits a value for a list column into entries. A value that is not a JSON array is a single entry.
 pub(crate) fn list_entries(value: &str) -> Vec<String> {
-    entries(value).unwrap_or_else(|| vec![value.to_owned()])
+    parse_json_entries(value).unwrap_or_else(|| vec![value.to_owned()])
 }
 
 /// The text of a value for a column without types. Several values are joined with the column's separator.
@@ -31,7 +31,7 @@ pub(crate) fn cell_text(value: String, shape: &Shape) -> Result<String, String> 
     let Some(separator) = &shape.separator else {
         return Ok(value);
     };
-    let Some(entries) = entries(&value) else {
+    let Some(entries) = parse_json_entries(&value) else {
         return Ok(value);
     };
     let sign = separator.trim();
@@ -42,7 +42,7 @@ pub(crate) fn cell_text(value: String, shape: &Shape) -> Result<String, String> 
     }
 }
 
-/// The value as JSON, in the type that its column has.
+/// Converts a value to JSON, in the type of its column.
 pub(crate) fn typed_json(value: &str, shape: &Shape) -> Result<Value, String> {
     if shape.is_list {
         let entries = list_entries(value);

@@ -13,7 +13,7 @@ use crate::text::{Content, Edit, TextRows, TextSink};
 use crate::understand::Understanding;
 pub(crate) use whole::AtomicFile;
 
-/// How many faults and refusals are kept. All are counted.
+/// How many faults and refusals are kept. The others are only counted.
 const KEPT: usize = 1_000;
 
 /// The result of writing.
@@ -31,7 +31,7 @@ pub struct WrittenTable {
     pub refused_count: u64,
     /// The first 1,000 refusals.
     pub refusals: Vec<Refusal>,
-    /// Row number and column of each refused value.
+    /// The row number and the column of each refused value.
     pub refused_cells: Vec<(u64, usize)>,
 }
 
@@ -143,7 +143,7 @@ fn write_text(
     Ok(written)
 }
 
-/// The new values for a row.
+/// Collects the new values for a row.
 pub(crate) fn collect_edits(
     row: u64,
     cells: &[Cell],

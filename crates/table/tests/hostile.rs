@@ -1,4 +1,4 @@
-//! Files that are not tables, are cut off, or would cost time and memory.
+//! Tests with files that are not tables, that are cut off, or that would cost much time and memory.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_table_is_refused_with_a_reason() {
+fn files_that_are_not_tables_are_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     assert!(
         webfill_table::open(folder.path())
@@ -78,7 +78,7 @@ fn a_line_of_a_hundred_megabytes_is_one_fault() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_ends_in_a_fault_that_says_so() {
+fn a_truncated_file_ends_in_a_fault_that_names_the_reason() {
     let whole = gzip(&"id,name\n1,x\n".repeat(100_000));
     let written = table("a.csv.gz", &whole[..whole.len() / 2]);
     if let Ok((_, faults)) = written.read() {

@@ -1,4 +1,4 @@
-//! Parquet files: reading and writing each type.
+//! Tests Parquet files: reading and writing each type.
 
 use std::fs::File;
 use std::path::Path;
@@ -179,7 +179,7 @@ fn fill(path: &Path, output: &Path, values: &[(u64, &str, &str)]) -> WrittenTabl
 }
 
 #[test]
-fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
+fn gaps_are_filled_in_the_types_of_the_columns_and_nothing_else_changes() {
     let made = table("a.parquet", "");
     write_test_file(&made.path, Compression::SNAPPY);
     let values: &[(u64, &str, &str)] = &[
@@ -229,7 +229,7 @@ fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
         {
             assert_eq!(old.compression(), new.compression());
         }
-        // Values of columns that the reader does not support, such as objects, are kept.
+        // Values of types that the reader does not support, such as objects, are copied.
         let objects = |file: &SerializedFileReader<File>| {
             let rows = file.get_row_iter(None).unwrap();
             let shown = rows.map(|row| row.unwrap().to_string());
@@ -242,7 +242,7 @@ fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
 }
 
 #[test]
-fn a_file_without_an_index_of_pages_is_filled_and_gets_none() {
+fn a_file_without_a_page_index_is_filled_and_gets_none() {
     let made = table("a.parquet", "");
     let properties = WriterProperties::builder()
         .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -309,7 +309,7 @@ fn broken_files_are_errors() {
         let error = webfill_table::open(&cut.path).err().unwrap().to_string();
         assert!(error.contains("broken Parquet"), "{error}");
     }
-    // A damaged file yields no wrong rows: either each row is read correctly, or reading ends with an error.
+    // Damages each byte in turn. Reading must end without a panic: with an error, or with at most the four rows.
     for at in (8..whole.len()).step_by(1) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;

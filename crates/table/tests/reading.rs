@@ -1,4 +1,4 @@
-//! Reading text tables: format, columns, rows and faults.
+//! Tests reading text tables: format, columns, rows and faults.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ struct Case {
     format: &'static str,
     columns: &'static [&'static str],
     rows: &'static [&'static str],
-    /// The line of each fault, and a part of its reason.
+    /// The line number of each fault, and a part of its reason.
     faults: &'static [(u64, &'static str)],
 }
 
@@ -390,7 +390,7 @@ fn json_is_read_in_both_layouts() {
 }
 
 #[test]
-fn lines_above_the_table_are_no_rows_of_it() {
+fn lines_above_the_table_are_not_rows() {
     assert_cases_read(vec![
         case(
             "a.csv",

@@ -1,9 +1,9 @@
-//! Inferring the structure of tables: the id, the links, the fields, the kept columns.
+//! Tests the inferred structure of tables: the id, the links, the fields, the kept columns.
 
 use crate::common::table;
 use webfill_table::{ColumnChoices, Sample, Understanding};
 
-/// The id, the links, and the fields with their gaps, as in the five lines shown to users.
+/// The lines about the id, the links and the fields, as they are shown to users.
 fn described_lines(understanding: &Understanding) -> Vec<String> {
     let text = understanding.to_string();
     assert_eq!(text.lines().count(), 5, "{text}");
@@ -106,7 +106,7 @@ fn odd_columns_are_kept() {
 }
 
 #[test]
-fn links_that_lead_all_rows_to_one_page_are_none() {
+fn columns_that_link_all_rows_to_one_page_are_not_link_columns() {
     let mut text = String::from("id,shop,page\n");
     for number in 0..30 {
         text.push_str(&format!(
@@ -126,7 +126,7 @@ fn links_that_lead_all_rows_to_one_page_are_none() {
 }
 
 #[test]
-fn wishes_win() {
+fn choices_of_the_user_override_the_inference() {
     let written = table(
         "books.csv",
         "id,SKU,title,price,url\n1,a,x,,a.example/1\n2,b,,,a.example/2\n",

@@ -1,4 +1,4 @@
-//! A written table equals the original, except for the cells that got a value.
+//! Tests that a written table equals the original, except for the cells that got a value.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::{lines, table};
 use webfill_table::{Cell, WrittenTable};
 
-/// Row number, column name, and value.
+/// A new value: the row number, the name of the column, and the text.
 type Value = (u64, &'static str, &'static str);
 
 /// Fills the gaps of a table, and returns the written text.
@@ -175,7 +175,7 @@ fn a_value_that_does_not_fit_is_refused_and_reported() {
 }
 
 #[test]
-fn known_values_are_changed_only_where_that_is_asked() {
+fn known_values_are_changed_only_on_request() {
     let input = table("a.csv", "id,n\n1,x\n2,\n");
     let understanding = input.understand();
     let mut change = |row: u64, column: usize, cell: &Cell, is_gap: bool| {
@@ -321,7 +321,7 @@ fn cells_of(path: &Path) -> (HashMap<(u64, usize), Cell>, usize) {
 }
 
 #[test]
-fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
+fn only_filled_cells_of_generated_tables_change() {
     let rounds =
         std::env::var("WEBFILL_TABLE_ROUNDS").map_or(600, |rounds| rounds.parse().unwrap());
     let (mut all_filled, mut all_refused, mut all_compared) = (0, 0, 0);
@@ -372,7 +372,8 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
         let again =
             webfill_table::Sample::from_reader(webfill_table::open(&output).unwrap()).unwrap();
         if again.format != understanding.format {
-            // In a table of few rows, a new value may change the detected dialect. Then the cells cannot be compared.
+            // In a table of few rows, a new value may change the detected dialect. Then the cells cannot be compared,
+            // so it is skipped.
             continue;
         }
         all_compared += 1;
@@ -422,7 +423,7 @@ fn sorted_row_numbers(cells: &HashMap<(u64, usize), Cell>) -> Vec<u64> {
 }
 
 #[test]
-fn rows_are_read_again_by_the_numbers_that_they_had() {
+fn row_numbers_stay_the_same_when_a_table_is_read_again() {
     let (output, _) = fill("a.csv", "id,n\n1,\n2,\n", &[(2, "n", "x"), (3, "n", "y")]);
     let written = table("a.csv", output);
     assert_eq!(lines(&written.read().unwrap().0), ["2: 1 · x", "3: 2 · y"]);

@@ -1,4 +1,4 @@
-//! Workbooks: reading a sheet, and keeping the rest of the file.
+//! Tests workbooks: reading a sheet, and keeping the rest of the file.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Write};
@@ -158,7 +158,7 @@ fn only_the_cells_that_get_a_value_are_changed() {
 }
 
 #[test]
-fn nothing_filled_is_the_same_parts() {
+fn filling_nothing_keeps_all_parts() {
     let input = workbook();
     let written = fill(&input, None, &[]);
     assert_eq!((written.row_count, written.filled_count), (3, 0));
@@ -166,7 +166,7 @@ fn nothing_filled_is_the_same_parts() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_formulas_stay() {
+fn values_that_do_not_fit_are_refused_and_formulas_stay() {
     let input = workbook();
     let values = &[
         (5, "title", "a\u{1}b"),
@@ -193,7 +193,7 @@ fn what_does_not_fit_is_refused_and_formulas_stay() {
 }
 
 #[test]
-fn another_sheet_is_the_table_if_it_is_named() {
+fn a_named_sheet_is_read_as_the_table() {
     let input = workbook();
     let written = fill(&input, Some("Other"), &[(2, "v", "2.5")]);
     assert_eq!(written.filled_count, 1);
@@ -214,7 +214,7 @@ fn another_sheet_is_the_table_if_it_is_named() {
 }
 
 #[test]
-fn what_is_no_workbook_is_refused() {
+fn files_that_are_not_workbooks_are_refused() {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     zip.start_file("a.txt", SimpleFileOptions::default())
         .unwrap();

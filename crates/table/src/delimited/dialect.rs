@@ -1,5 +1,5 @@
-//! Detects the dialect (delimiter, quote, escape) of a text: with the right one, most rows have the same number of
-//! cells.
+//! Detects the dialect (delimiter, quote, escape) of a delimited text. With the right one, most rows have the same
+//! number of cells.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,18 @@ use crate::text::Span;
 /// The possible delimiters, in order of preference.
 const DELIMITERS: [u8; 4] = *b",\t;|";
 
-/// How many bytes at the beginning are examined.
+/// How many bytes at the beginning of the text are examined to detect the dialect.
 const SAMPLE_BYTES: usize = 256 << 10;
 const SAMPLE_ROWS: u32 = 1_000;
 
-/// How many bytes are searched for the end of a row.
+/// How many bytes of the sample are searched for the end of a row.
 const ROW_BYTES: usize = 64 << 10;
 
-/// By how much the score of a dialect must exceed that of a dialect earlier in the order of preference.
+/// By how much a dialect's score must exceed the score of a dialect that was tried before it.
 const CLEARLY: f64 = 0.02;
 
-/// Detects the dialect from the first bytes of a text. `hint` is the delimiter that the file name suggests.
+/// Detects the dialect from the first bytes of a text. `is_whole` means that these are all bytes, and `hint` is the
+/// delimiter that the file name suggests.
 pub(super) fn detect_dialect(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Dialect {
     let sample = &beginning[..beginning.len().min(SAMPLE_BYTES)];
     let is_whole = is_whole && sample.len() == beginning.len();
@@ -110,12 +111,12 @@ fn candidates(sample: &[u8], base: Dialect, hint: Option<u8>) -> Vec<Dialect> {
 #[derive(Default)]
 struct Tally {
     rows: u32,
-    /// How many rows have the most common number of cells.
+    /// How many rows have the commonest number of cells.
     agreeing: u32,
-    /// The most common number of cells in a row.
+    /// The commonest number of cells in a row.
     cells: usize,
     first_row_agrees: bool,
-    /// How many cells are in quotes, and how many rows have quotes in the wrong place.
+    /// How many cells are in quotes (`quoted_cells`), and how many rows cannot be split because of misplaced quotes.
     quoted_cells: u32,
     bad_rows: u32,
 }
@@ -163,7 +164,7 @@ impl Tally {
         tally
     }
 
-    /// The score of the dialect, from 0 to 1. A single column scores low, because that is how any text looks in a
+    /// The score of the dialect, from 0 to 1. A single column scores low, because any text has a single column in a
     /// wrong dialect.
     fn score(&self) -> f64 {
         let share = f64::from(self.agreeing) / f64::from(self.rows.max(1));
@@ -172,12 +173,12 @@ impl Tally {
         share * share * of_first * of_cells
     }
 
-    /// Whether this dialect is better than the best of those tried before.
+    /// Whether this dialect is better than the best dialect that was tried before.
     fn beats(&self, dialect: &Dialect, best: &Tally, best_dialect: &Dialect) -> bool {
         let is_clear = self.score() > best.score() + CLEARLY;
         match dialect.quote {
-            // Without quotes, no row can have a misplaced one. So a dialect without quotes wins only if the best one
-            // has many bad rows for its number of quoted cells.
+            // A dialect without quotes cannot have misplaced ones. So it wins only if the best dialect so far, with
+            // quotes, has many bad rows for its number of quoted cells.
             None => is_clear && best.quoted_cells < 3 * best.bad_rows.max(1),
             Some(b'\'') if best_dialect.quote == Some(b'"') && best.quoted_cells == 0 => {
                 let cells = u64::from(self.agreeing) * self.cells as u64;

@@ -1,10 +1,10 @@
-//! Writes a value as a cell in a dialect.
+//! Writes a value as a cell of a delimited text.
 
 use crate::format::{Dialect, Encoding, Escape};
 use crate::text::encode;
 
-/// The bytes of a cell with the value, in quotes only if it needs them or if the old cell had quotes. An error says why
-/// the dialect cannot express the value.
+/// The bytes of a cell with the value. It is in quotes only if it needs them or if the old cell had them. An error says
+/// why the dialect cannot express the value.
 pub(super) fn encode_cell(
     value: &str,
     was_quoted: bool,

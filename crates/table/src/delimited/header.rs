@@ -1,26 +1,26 @@
-//! Whether the first row is a header, and the names of the columns.
+//! Finds out whether the first row is a header, and names the columns.
 
 use std::collections::BTreeMap;
 
+use super::decode_cells;
 use super::split::{Split, split};
-use super::texts;
 use crate::cell::Column;
 use crate::format::{Dialect, Encoding};
 use crate::kind::Kind;
 
-/// How many rows are compared with the first one.
+/// How many rows below the first one it is compared with.
 const ROWS: usize = 200;
 
-/// Whether the first row is a header, judged by the kinds of values. A header has texts: a row with a number above
-/// numbers, or a link above links, is none.
+/// Whether the first row is a header, judged by the kinds of its values. A header has texts: a row with a number above
+/// other numbers, or a link above links, is data.
 pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> bool {
     begins_with_header(&first_rows(beginning, dialect, encoding))
 }
 
-/// The number of rows above the table that are notes, such as a title: they have fewer than two texts, or at most half
-/// of the usual cells. A header that lacks the name of one column is not a note.
+/// The number of rows above the table that are notes, such as a title. A note has fewer than two texts, or at most half
+/// of the usual number of cells. A header that lacks the name of one column is not a note.
 pub(super) fn count_notes(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> u32 {
-    /// The fewest columns and rows that are sufficient evidence.
+    /// Notes are only looked for in a table with at least this many columns and rows.
     const COLUMNS: usize = 3;
     const LEAST_ROWS: usize = 3;
     const MOST_NOTES: usize = 20;
@@ -39,7 +39,8 @@ pub(super) fn count_notes(beginning: &[u8], dialect: &Dialect, encoding: Encodin
     let table = &rows[notes..];
     let whole = table.iter().filter(|row| row.len() == columns).count();
     let is_table = table.len() >= LEAST_ROWS && whole * 10 >= table.len() * 9;
-    // Notes are accepted only above a header: in a table without one, they may be data rows with a single value.
+    // Rows above the table count as notes only if a header follows. Otherwise they may be data rows with a single
+    // value.
     match is_table && columns >= COLUMNS && notes <= MOST_NOTES && begins_with_header(table) {
         true => notes as u32,
         false => 0,
@@ -66,8 +67,8 @@ pub(crate) fn begins_with_header(rows: &[Vec<String>]) -> bool {
     votes >= 0
 }
 
-/// The vote of a column on whether the first row is a header. It is 1 if its first cell differs in kind from the cells
-/// below, -1 if not, and 0 if this cannot be judged.
+/// The vote of a column on whether the first row is a header: 1 if its first cell differs in kind from the cells below,
+/// -1 if not, and 0 if this cannot be judged.
 fn column_vote(first: &str, column: usize, rest: &[Vec<String>]) -> i32 {
     let cells = || rest.iter().filter_map(|row| row.get(column));
     let values: Vec<&String> = cells().filter(|cell| !cell.trim().is_empty()).collect();
@@ -98,7 +99,7 @@ fn first_rows(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> Vec<Ve
         let is_blank = matches!(spans.as_slice(), [span] if span.start == span.end);
         if !is_blank && !skip_line {
             match notes {
-                0 => rows.push(texts(rest, &spans, dialect, encoding).collect()),
+                0 => rows.push(decode_cells(rest, &spans, dialect, encoding).collect()),
                 _ => notes -= 1,
             }
         }
@@ -108,7 +109,7 @@ fn first_rows(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> Vec<Ve
     rows
 }
 
-/// The columns, named by the cells of the first row if it is a header.
+/// The columns, named by the given cells if these are a header.
 pub(super) fn columns(cells: impl Iterator<Item = String>, has_header: bool) -> Vec<Column> {
     let column = |(at, cell): (usize, String)| Column {
         name: match has_header {

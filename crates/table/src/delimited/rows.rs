@@ -1,16 +1,16 @@
-//! The rows of a delimited text, one after another.
+//! Reads the rows of a delimited text, one after another.
 //!
-//! A quote that is never closed would swallow the rest of the text. So if a row of several lines does not end, or
-//! looks like several rows, only its first line is reported as a fault. The other lines are read again as rows of
-//! their own.
+//! A quote that is never closed would make the rest of the text one row. So if a row of several lines does not end, or
+//! looks like several rows, only its first line is reported as a fault. The other lines are read again as rows of their
+//! own.
 
 use std::io;
 
+use super::decode_cells;
 use super::dialect::detect_dialect;
 use super::edit::encode_cell;
 use super::header;
 use super::split::{Split, SplitRow, line_bytes, split};
-use super::texts;
 use crate::cell::{Cell, Column};
 use crate::error::Refusal;
 use crate::format::{Dialect, Encoding, Format, TextForm};
@@ -23,12 +23,12 @@ use crate::value::cell_text;
 
 const UNCLOSED: &str = "a quote is opened and not closed";
 
-/// How many bytes may be examined without finding the end of a row: `VAIN_BYTES` at first and at most. Each byte of a
-/// found row adds `VAIN_PER_BYTE`. This bounds the time for a text with many unclosed quotes.
+/// Bounds the time for a text with many unclosed quotes: only this many bytes may be examined without finding the end
+/// of a row. Each byte of a row that is found allows `VAIN_PER_BYTE` more, up to `VAIN_BYTES`.
 const VAIN_BYTES: usize = 64 << 20;
 const VAIN_PER_BYTE: usize = 4;
 
-/// How many bytes are searched for the end of a row even after `VAIN_BYTES` are used up.
+/// How many bytes are always searched for the end of a row, even after `VAIN_BYTES` are used up.
 const LEAST_ROW_BYTES: usize = 64 << 10;
 
 pub(crate) struct DelimitedRows {
@@ -36,7 +36,7 @@ pub(crate) struct DelimitedRows {
     dialect: Dialect,
     columns: Vec<Column>,
     buffer: Buffer,
-    /// The line number of the next piece.
+    /// The number of the line at which the next piece of the text begins.
     line: u64,
     spans: Vec<Span>,
     at: Section,
@@ -44,8 +44,8 @@ pub(crate) struct DelimitedRows {
     notes: u32,
     /// How many bytes may still be examined without finding the end of a row.
     patience: usize,
-    /// Whether only ASCII was read so far. A text without a byte order mark counts as UTF-8 until a character proves
-    /// otherwise.
+    /// Whether all bytes so far are ASCII. A text without a byte order mark counts as UTF-8 until a character is not
+    /// valid UTF-8.
     is_ascii_so_far: bool,
 }
 
@@ -59,7 +59,7 @@ enum Section {
 }
 
 impl DelimitedRows {
-    /// Opens the text with the known dialect, or detects one, and reads the columns.
+    /// Opens the text and reads its columns. The dialect (delimiter, quote, escape) is `known`, or it is detected.
     pub(crate) fn open(
         source: TextSource,
         known: Option<Dialect>,
@@ -93,7 +93,7 @@ impl DelimitedRows {
         Ok(rows)
     }
 
-    /// Reads the header but leaves it in the buffer, because it is returned as a piece of the text later.
+    /// Reads the header for its names but leaves it in the buffer, because it is returned as a piece of the text later.
     fn read_columns(&mut self) -> io::Result<Vec<Column>> {
         let mut skipped = match self.dialect.has_separator_line {
             true => line_bytes(self.buffer.bytes(), true, &self.dialect).unwrap_or(0),
@@ -110,7 +110,7 @@ impl DelimitedRows {
                     notes -= 1;
                 }
                 Split::Row(_) => {
-                    let cells = texts(bytes, &self.spans, &self.dialect, self.form.encoding);
+                    let cells = decode_cells(bytes, &self.spans, &self.dialect, self.form.encoding);
                     return Ok(header::columns(cells, self.dialect.has_header));
                 }
                 Split::Unfinished { .. } if is_whole => {
@@ -146,7 +146,7 @@ impl DelimitedRows {
         piece
     }
 
-    /// Returns the first line as a fault. The lines after it are read again.
+    /// Returns the first line of a broken row as a fault. The lines after it are read again.
     fn take_first_line_as_fault(&mut self, read: usize, reason: &str) -> io::Result<Piece> {
         self.patience = self.patience.saturating_sub(read);
         let mut piece = self.take_whole_line()?;
@@ -189,7 +189,7 @@ impl DelimitedRows {
         if is_blank(&self.spans) {
             return Ok(self.take_piece(row.bytes, 1, Content::Between));
         }
-        let fault = self.fault_of(&row);
+        let fault = self.find_fault(&row);
         let content = match fault {
             Some(reason) => Content::Fault(reason),
             None => Content::Row(self.spans.clone()),
@@ -197,7 +197,7 @@ impl DelimitedRows {
         Ok(self.take_piece(row.bytes, 1 + row.inner_lines, content))
     }
 
-    fn fault_of(&mut self, row: &SplitRow) -> Option<String> {
+    fn find_fault(&mut self, row: &SplitRow) -> Option<String> {
         let raw = &self.buffer.bytes()[..row.bytes];
         if !raw.is_ascii() {
             let is_utf8 = std::str::from_utf8(raw).is_ok();
@@ -242,7 +242,7 @@ impl DelimitedRows {
         )
     }
 
-    /// The bytes to write for a value, or why it cannot be written.
+    /// The bytes to write for a value. An error says why it cannot be written.
     fn encode_value(&self, value: &str, span: &Span, shape: &Shape) -> Result<Vec<u8>, String> {
         if value.contains('\0') {
             return Err(String::from("it holds NUL bytes"));
@@ -291,7 +291,7 @@ impl TextRows for DelimitedRows {
         let Content::Row(spans) = &piece.content else {
             return Vec::new();
         };
-        let texts = texts(&piece.raw, spans, &self.dialect, self.form.encoding);
+        let texts = decode_cells(&piece.raw, spans, &self.dialect, self.form.encoding);
         let cell = |text: String| match text.is_empty() {
             true => Cell::Missing,
             false => Cell::Text(text),
@@ -334,7 +334,7 @@ impl TextRows for DelimitedRows {
 }
 
 impl DelimitedRows {
-    /// The next piece before the first row: a note, the header, or an empty line before it.
+    /// Takes the next piece of the text before the first row: a note above the header, the header, or an empty line.
     fn take_header_piece(&mut self) -> io::Result<Piece> {
         let is_whole = self.buffer.is_at_end() || self.buffer.bytes().len() >= MAX_ROW_BYTES;
         let split = split(
@@ -355,7 +355,7 @@ impl DelimitedRows {
     }
 }
 
-/// Whether a row is an empty line.
+/// Whether a row is an empty line: it has one cell without any character.
 fn is_blank(spans: &[Span]) -> bool {
     matches!(spans, [span] if span.start == span.end)
 }

@@ -1,4 +1,4 @@
-//! Splits a row into its cells, without decoding them.
+//! Splits the bytes of a delimited text into rows and cells, without decoding them.
 
 use memchr::{memchr, memchr2, memchr3};
 
@@ -21,11 +21,12 @@ pub(super) struct SplitRow {
     pub(super) bytes: usize,
     /// How many line ends are within quotes.
     pub(super) inner_lines: u64,
-    /// Whether text follows a closing quote, instead of a delimiter or the end of the row.
+    /// Whether a cell has text after its closing quote, where only a delimiter or the end of the row may be.
     pub(super) is_askew: bool,
 }
 
-/// Splits the row at the start of the bytes. `is_whole` means that nothing follows the bytes.
+/// Splits the row at the start of the bytes, and puts the positions of its cells into `cells`. `is_whole` means that
+/// the text ends with these bytes.
 pub(super) fn split(
     bytes: &[u8],
     is_whole: bool,
@@ -52,7 +53,7 @@ pub(super) fn line_end(dialect: &Dialect) -> u8 {
     }
 }
 
-/// An error: the bytes end before the row does. `true` if they end within quotes.
+/// The error that the bytes end before the row does. It holds `true` if they end within quotes.
 struct IncompleteRow(bool);
 
 struct Splitter<'a> {
@@ -62,7 +63,7 @@ struct Splitter<'a> {
     line_end: u8,
 }
 
-/// What comes after the end of a cell.
+/// What follows the end of a cell.
 enum AfterCell {
     Delimiter,
     /// The end of the row, with its length in bytes.
@@ -160,7 +161,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Finds the end of an unquoted cell; `from` is a position inside it.
+    /// Finds the end of an unquoted cell. `from` is a position inside it.
     fn find_unquoted_end(
         &self,
         from: usize,
@@ -202,7 +203,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Finds what comes after a closing quote.
+    /// Finds out what follows a closing quote.
     fn after_quote(&self, at: usize) -> Result<AfterCell, IncompleteRow> {
         let rest = &self.bytes[at..];
         match rest {
@@ -217,7 +218,7 @@ impl Splitter<'_> {
     }
 }
 
-/// The length of the first line, its end included; `None` if the bytes end before the line does.
+/// The length of the first line, its line end included; `None` if the bytes end before the line does.
 pub(super) fn line_bytes(bytes: &[u8], is_whole: bool, dialect: &Dialect) -> Option<usize> {
     match memchr(line_end(dialect), bytes) {
         Some(end) => Some(end + 1),
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_split_as_their_dialect_says() {
+    fn rows_are_split_by_the_dialect() {
         let backslash = Dialect {
             escape: Escape::Backslash,
             ..COMMA
@@ -329,14 +330,14 @@ mod tests {
     }
 
     #[test]
-    fn text_behind_a_closing_quote_is_askew() {
+    fn text_after_a_closing_quote_is_askew() {
         for text in ["\"a\"b,c\n", "\"a\" ,c\n", "x,\"a\"\rb\n"] {
             assert!(split_cells(text, &COMMA).1.is_askew, "{text:?}");
         }
     }
 
     #[test]
-    fn a_row_that_is_cut_anywhere_is_unfinished_and_never_another_row() {
+    fn a_row_that_is_cut_anywhere_is_unfinished() {
         let text = "\"a\"\"\n,\",b,\"c\"\r\n";
         let mut spans = Vec::new();
         for end in 0..text.len() {

@@ -1,15 +1,15 @@
-//! Writes values into an object, and leaves the rest of its text unchanged.
+//! Writes values into a JSON object, and leaves the rest of its text unchanged.
 
 use serde_json::Value;
 
-use super::members::members;
+use super::members::parse_members;
 use crate::error::Refusal;
 use crate::shape::Shape;
 use crate::text::{Content, Edit, EditedRow, MAX_CELL_BYTES, Piece};
 use crate::value::typed_json;
 
 /// Writes new values into the text of a row. A member that the object lacks is added after its last member, with the
-/// same spacing.
+/// same spacing as the others.
 pub(super) fn edit_row(
     piece: &Piece,
     names: impl Fn(usize) -> String,
@@ -47,7 +47,7 @@ pub(super) fn edit_row(
         changes.push((place.at, place.at, format!("{lead}{name}{colon}{json}")));
         is_first = false;
     }
-    // A stable sort keeps new members in the order of the columns.
+    // New members all have the same position. A stable sort keeps them in the order of the columns.
     changes.sort_by_key(|(start, ..)| *start);
     let mut edited = EditedRow {
         cells: changes.len() as u64,
@@ -70,10 +70,10 @@ fn typed_value(value: &str, shape: &Shape) -> Result<Value, String> {
     typed_json(value, shape)
 }
 
-/// The position and spacing of a new member.
+/// Where new members are inserted into an object, and with which spacing.
 struct Place {
     at: usize,
-    /// The text before the member: a comma and blanks.
+    /// The text before a new member: a comma and blanks.
     lead: String,
     colon: String,
     is_empty_object: bool,
@@ -82,7 +82,7 @@ struct Place {
 impl Place {
     fn detect(raw: &[u8]) -> Place {
         let text = String::from_utf8_lossy(raw);
-        let members = members(&text).unwrap_or_default();
+        let members = parse_members(&text).unwrap_or_default();
         let between = |start: usize, end: usize| text[start..end].to_owned();
         let Some(last) = members.last() else {
             return Place {

@@ -2,10 +2,10 @@
 
 use super::Layout;
 
-/// What the next bytes of a JSON text are, and how many.
+/// What comes next in a JSON text, and how many bytes it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Bytes that belong to no entry, and their number.
+    /// Bytes that belong to no entry (object), such as commas and blanks.
     Between(usize),
     /// An entry of this many bytes.
     Entry(usize),
@@ -14,9 +14,9 @@ pub(super) enum Extent {
     Unfinished,
 }
 
-/// Finds what the bytes begin with. `is_whole` means that the text ends with them, `has_begun` that the opening bracket
-/// of the array was taken before.
-pub(super) fn extent(bytes: &[u8], is_whole: bool, layout: Layout, has_begun: bool) -> Extent {
+/// Finds out what the bytes begin with. `is_whole` means that the text ends with them, and `has_begun` that the opening
+/// bracket of the array was taken before.
+pub(super) fn next_extent(bytes: &[u8], is_whole: bool, layout: Layout, has_begun: bool) -> Extent {
     match layout {
         Layout::Lines => line_extent(bytes, is_whole),
         Layout::Array => entry_extent(bytes, is_whole, has_begun),
@@ -46,14 +46,14 @@ fn entry_extent(bytes: &[u8], is_whole: bool, has_begun: bool) -> Extent {
     }
 }
 
-/// Finds the end of an entry of an array: its own closing bracket, or the comma or bracket after a value without
-/// brackets.
+/// Finds the end of an entry of an array. An object ends with its closing bracket, another value before the next comma
+/// or bracket.
 fn entry_end(bytes: &[u8], is_whole: bool) -> Extent {
     let mut depth = 0_usize;
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
-            b'"' => match text_end(bytes, at) {
+            b'"' => match string_end(bytes, at) {
                 Some(end) => {
                     at = end;
                     continue;
@@ -74,7 +74,7 @@ fn entry_end(bytes: &[u8], is_whole: bool) -> Extent {
     }
 }
 
-fn text_end(bytes: &[u8], start: usize) -> Option<usize> {
+fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
         at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;

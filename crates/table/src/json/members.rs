@@ -1,4 +1,4 @@
-//! The members of an object, and their positions in its text.
+//! Finds the members of a JSON object, and their positions in its text.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ pub(super) struct Member {
     pub(super) value: Range<usize>,
 }
 
-/// Parses a text that is one object into its members. An error says what is wrong.
-pub(super) fn members(text: &str) -> Result<Vec<Member>, String> {
+/// Parses a text that is one JSON object into its members. An error says what is wrong.
+pub(super) fn parse_members(text: &str) -> Result<Vec<Member>, String> {
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("invalid JSON: {error}"))?;
     let bytes = text.as_bytes();
     let mut at = skip_blanks(bytes, 0);
@@ -50,13 +50,13 @@ fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     at + blanks.count()
 }
 
-/// The position after the value that starts here. The JSON must be valid.
+/// The position after the JSON value that starts here. The JSON must be valid.
 fn value_end(bytes: &[u8], start: usize) -> usize {
     let mut depth = 0;
     let mut at = start;
     loop {
         match bytes.get(at) {
-            Some(b'"') => at = text_end(bytes, at),
+            Some(b'"') => at = string_end(bytes, at),
             Some(b'{' | b'[') => {
                 depth += 1;
                 at += 1;
@@ -89,8 +89,8 @@ fn is_word_end(bytes: &[u8], at: usize) -> bool {
         .is_none_or(|byte| byte.is_ascii_whitespace() || b",:}]".contains(byte))
 }
 
-/// The position after the closing quote of the string that starts here.
-fn text_end(bytes: &[u8], start: usize) -> usize {
+/// The position after the closing quote of the JSON string that starts here.
+fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
         at += found;
@@ -105,24 +105,24 @@ fn text_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The cell for a JSON value.
-pub(super) fn cell(json: &str) -> Cell {
+/// Converts a JSON value to a cell.
+pub(super) fn cell_from_json(json: &str) -> Cell {
     match json.as_bytes().first() {
         Some(b'n') | None => Cell::Missing,
         Some(b't') => Cell::Bool(true),
         Some(b'f') => Cell::Bool(false),
         Some(b'-' | b'0'..=b'9') => Cell::Number(json.to_owned()),
-        _ => serde_json::from_str(json).map_or(Cell::Other(Value::Null), cell_of_value),
+        _ => serde_json::from_str(json).map_or(Cell::Other(Value::Null), cell_from_value),
     }
 }
 
-fn cell_of_value(value: Value) -> Cell {
+fn cell_from_value(value: Value) -> Cell {
     match value {
         Value::Null => Cell::Missing,
         Value::Bool(value) => Cell::Bool(value),
         Value::Number(number) => Cell::Number(number.to_string()),
         Value::String(text) => Cell::Text(text),
-        Value::Array(values) => Cell::List(values.into_iter().map(cell_of_value).collect()),
+        Value::Array(values) => Cell::List(values.into_iter().map(cell_from_value).collect()),
         object => Cell::Other(object),
     }
 }
@@ -132,10 +132,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_where_they_are() {
+    fn members_have_the_right_positions() {
         let text =
             r#" { "a" : 1, "b":"x,\"}","c" : [1, {"d": "]"}, "y"] ,"e":{}, "f":null,"g":-1.5e3} "#;
-        let found: Vec<(String, &str)> = members(text)
+        let found: Vec<(String, &str)> = parse_members(text)
             .unwrap()
             .into_iter()
             .map(|member| (member.name, &text[member.value]))
@@ -150,12 +150,12 @@ mod tests {
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value));
         assert_eq!(found, expected);
-        assert!(members("{}").unwrap().is_empty());
-        assert!(members("{ }").unwrap().is_empty());
+        assert!(parse_members("{}").unwrap().is_empty());
+        assert!(parse_members("{ }").unwrap().is_empty());
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn texts_that_are_not_objects_are_refused() {
         for text in [
             "",
             "1",
@@ -166,7 +166,7 @@ mod tests {
             "nul",
             "{}{}",
         ] {
-            assert!(members(text).is_err(), "{text}");
+            assert!(parse_members(text).is_err(), "{text}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The objects of a text, one after another.
+//! Reads the objects of a JSON text, one after another.
 
 use std::collections::HashMap;
 use std::io;
 
 use super::Layout;
 use super::edit::edit_row;
-use super::extent::{Extent, extent};
-use super::members::{cell, members};
+use super::extent::{Extent, next_extent};
+use super::members::{cell_from_json, parse_members};
 use crate::cell::{Cell, Column};
 use crate::error::Refusal;
 use crate::format::{Format, TextForm};
@@ -16,7 +16,8 @@ use crate::text::{
     TextSource,
 };
 
-/// The columns are the members that occur within this many bytes at the beginning. Other members are not columns.
+/// The columns of a JSON table are the members that occur in the objects within the first bytes, this many. Later
+/// members are not columns.
 const COLUMNS_WITHIN_BYTES: usize = 8 << 20;
 
 pub(crate) struct JsonRows {
@@ -34,9 +35,9 @@ pub(crate) struct JsonRows {
 enum Section {
     Beginning,
     Entries,
-    /// The next bytes belong to an entry that is too long to hold in memory.
+    /// The next bytes belong to an entry (object) that is too long to hold in memory.
     OverlongEntry,
-    /// After the array, or after the point at which a broken array cannot be read further.
+    /// The array has ended, or it is broken at this point and cannot be read further.
     End,
 }
 
@@ -62,18 +63,18 @@ impl JsonRows {
         }
     }
 
-    /// Finds the columns: the members of the first objects, in order of appearance.
+    /// Finds the columns: the members of the first objects, in the order in which they first appear.
     fn find_columns(&mut self) {
         let mut rest = self.buffer.bytes();
         let mut names: Vec<String> = Vec::new();
         let mut has_begun = false;
         while !rest.is_empty() {
             let is_whole = self.buffer.is_at_end();
-            let bytes = match extent(rest, is_whole, self.layout, has_begun) {
+            let bytes = match next_extent(rest, is_whole, self.layout, has_begun) {
                 Extent::Between(bytes) => bytes,
                 Extent::Entry(bytes) => {
                     let text = std::str::from_utf8(&rest[..bytes]).unwrap_or_default();
-                    for member in members(text).unwrap_or_default() {
+                    for member in parse_members(text).unwrap_or_default() {
                         if !self.numbers.contains_key(&member.name) {
                             self.numbers.insert(member.name.clone(), names.len());
                             names.push(member.name);
@@ -113,7 +114,7 @@ impl JsonRows {
         }
     }
 
-    /// The positions of the row's cells. A member that the row lacks has no position.
+    /// The positions of the row's cells. Where the row lacks a member, the position is empty.
     fn spans(&self, raw: &[u8]) -> Result<Vec<Span>, String> {
         let text = std::str::from_utf8(raw).map_err(|_| "it has characters that are not valid")?;
         let nowhere = Span {
@@ -124,7 +125,7 @@ impl JsonRows {
         };
         let mut spans = vec![nowhere; self.columns.len()];
         let mut others: Vec<String> = Vec::new();
-        for member in members(text)? {
+        for member in parse_members(text)? {
             let name = member.name;
             let column = self.numbers.get(&name);
             let is_double = match column {
@@ -152,7 +153,7 @@ impl JsonRows {
         Ok(spans)
     }
 
-    /// Takes the available bytes of an entry that is too long for memory, or of the rest of such an entry.
+    /// Takes the available bytes of an entry (object) that is too long for memory, or of the rest of such an entry.
     fn take_overlong_entry(&mut self) -> io::Result<Piece> {
         let is_beginning = self.at != Section::OverlongEntry;
         let bytes = self.buffer.bytes();
@@ -166,7 +167,8 @@ impl JsonRows {
         self.at = match (end, self.layout) {
             (Some(_), _) => Section::Entries,
             (None, Layout::Lines) => Section::OverlongEntry,
-            // In an array, the end of an entry that is too long to hold cannot be found.
+            // The end of an entry in an array cannot be found if the entry is too long to hold in memory. So reading
+            // ends here.
             (None, Layout::Array) => Section::End,
         };
         let raw = self.buffer.take(taken);
@@ -181,7 +183,7 @@ impl JsonRows {
         })
     }
 
-    /// Takes the bytes after the array: blanks, or bytes that do not belong there.
+    /// Takes the bytes after the end of the array: blanks, or bytes that do not belong there.
     fn take_rest_after_array(&mut self) -> Piece {
         let bytes = self.buffer.bytes().len();
         Piece::between_rows(self.buffer.take(bytes), self.number)
@@ -223,7 +225,7 @@ impl TextRows for JsonRows {
                 Section::Beginning | Section::Entries => {}
             }
             let has_begun = self.at == Section::Entries;
-            match extent(bytes, is_whole, self.layout, has_begun) {
+            match next_extent(bytes, is_whole, self.layout, has_begun) {
                 Extent::Between(bytes) => {
                     let is_bracket = self.buffer.bytes()[0] == b'[';
                     if self.layout == Layout::Lines || is_bracket {
@@ -251,7 +253,7 @@ impl TextRows for JsonRows {
         let text = String::from_utf8_lossy(&piece.raw);
         let cells = spans.iter().map(|span| match span.end {
             0 => Cell::Missing,
-            end => cell(&text[span.start..end]),
+            end => cell_from_json(&text[span.start..end]),
         });
         cells.collect()
     }

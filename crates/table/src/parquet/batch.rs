@@ -1,5 +1,5 @@
-//! Values of a column as Parquet stores them: the values that are present, and the levels that show missing values and
-//! lists.
+//! A batch of a column's values as Parquet stores them: the values that are present, and levels (numbers that show
+//! missing values and the beginnings of lists).
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriter;
@@ -9,7 +9,7 @@ use parquet::errors::{ParquetError, Result};
 use super::leaf::{Leaf, Owned};
 use crate::cell::Cell;
 
-/// The stored values of a column; missing values are not stored.
+/// The stored values of a column, by type. Missing values are not stored.
 pub(super) enum Values {
     Bool(Vec<bool>),
     Int32(Vec<i32>),
@@ -36,23 +36,23 @@ pub(super) enum Single<'a> {
 
 pub(super) struct Batch {
     pub(super) values: Values,
-    /// The definition levels; empty if no value can be missing.
+    /// The definition levels, which show missing values; empty if no value can be missing.
     defined: Vec<i16>,
-    /// The repetition levels; empty if there are no lists.
+    /// The repetition levels, which show where a row begins; empty if there are no lists.
     repeated: Vec<i16>,
 }
 
-/// The position of a row's values and levels in a batch.
+/// The range of a row's entries (values and levels) in a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     start: usize,
     end: usize,
-    /// The index of the row's first value.
+    /// The index of the row's first stored value.
     first_value: usize,
 }
 
 impl Batch {
-    /// Reads this many rows, or fewer at the end.
+    /// Reads a batch of this many rows, or fewer at the end.
     pub(super) fn read(reader: &mut ColumnReader, rows: usize) -> Result<Batch> {
         Ok(match reader {
             ColumnReader::BoolColumnReader(reader) => read_typed(reader, rows, Values::Bool)?,
@@ -84,7 +84,7 @@ impl Batch {
             .is_none_or(|level| *level == leaf.present)
     }
 
-    /// The extents of all rows in the batch.
+    /// The ranges of all rows in the batch.
     pub(super) fn extents(&self, leaf: &Leaf) -> Vec<Extent> {
         let mut extents: Vec<Extent> = Vec::new();
         let mut value = 0;
@@ -103,7 +103,7 @@ impl Batch {
         extents
     }
 
-    /// The cell for a row.
+    /// Converts the values of a row to a cell.
     pub(super) fn cell(&self, extent: Extent, leaf: &Leaf) -> Cell {
         let mut value = extent.first_value;
         let mut next = |entry: usize| match self.is_present(entry, leaf) {
@@ -123,7 +123,7 @@ impl Batch {
         }
     }
 
-    /// An empty batch with the same type of values.
+    /// An empty batch for the same type of values.
     pub(super) fn empty_like(&self) -> Batch {
         Batch {
             values: self.values.empty_like(),
@@ -132,7 +132,7 @@ impl Batch {
         }
     }
 
-    /// Appends a row of another batch.
+    /// Appends a row of another batch to this one.
     pub(super) fn push_row(&mut self, of: &Batch, extent: Extent, leaf: &Leaf) {
         let mut value = extent.first_value;
         for entry in extent.start..extent.end {
@@ -145,7 +145,7 @@ impl Batch {
         }
     }
 
-    /// Appends a row of these values; there is at least one.
+    /// Appends a row with these values, of which there must be at least one.
     pub(super) fn push_values(&mut self, values: Vec<Owned>, leaf: &Leaf) {
         for (number, value) in values.into_iter().enumerate() {
             self.values.push(value);

@@ -1,4 +1,4 @@
-//! The values of a column: converted from the stored form to cells, and from texts to the stored form.
+//! Converts values of a Parquet column from their stored form to cells, and from texts to the stored form.
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::schema::types::{ColumnDescriptor, Type};
@@ -9,15 +9,15 @@ use super::batch::Single;
 use super::times;
 use crate::cell::Cell;
 
-/// The meaning of the values that a column stores.
+/// What the stored values of a column mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Meaning {
     Bool,
-    /// An integer: its bits, and whether it is signed.
+    /// An integer, with its number of bits, and whether it is signed.
     Integer(u32, bool),
     Float,
     Double,
-    /// A decimal number: how many digits it has after the point, and how many in all.
+    /// A decimal number, with the number of digits after the point, and of all digits.
     Decimal(i32, i32),
     Text,
     Date,
@@ -25,7 +25,7 @@ pub(super) enum Meaning {
     Time(TimeUnit, bool),
     OldTime,
     Uuid,
-    /// Values that are neither read nor filled in.
+    /// Values that are only copied, neither read nor filled in.
     Opaque,
 }
 
@@ -34,17 +34,17 @@ pub(super) enum Meaning {
 pub(super) struct Leaf {
     pub(super) meaning: Meaning,
     physical: Physical,
-    /// The length of fixed-length values.
+    /// The length of a value in bytes, if all values have the same length.
     length: i32,
-    /// The definition level of a value that is present.
+    /// The definition level (a number stored with each value) that means that a value is present.
     pub(super) present: i16,
-    /// The definition level of an entry, if the column holds lists.
+    /// The definition level that means that a list has an entry; `None` if the column holds no lists.
     pub(super) entry: Option<i16>,
 }
 
 impl Leaf {
-    /// The leaf of a column; `None` if the column holds objects, maps or lists of lists. `top` is the column as a
-    /// whole, `leaf` its stored part.
+    /// The description of a column; `None` if it holds objects, maps or lists of lists. `top` is the column as a whole,
+    /// `leaf` its stored part.
     pub(super) fn from_column(top: &Type, leaf: &ColumnDescriptor) -> Option<Leaf> {
         let mut entry = None;
         let mut level = 0;
@@ -64,7 +64,7 @@ impl Leaf {
             if node.is_primitive() {
                 break;
             }
-            // A group that is not a list is an object, even with a single member.
+            // A group of columns that is not a list is an object, even if it has a single member.
             let is_list = std::ptr::eq(node, top)
                 && (info.logical_type_ref() == Some(&LogicalType::List)
                     || info.converted_type() == ConvertedType::LIST);
@@ -83,13 +83,13 @@ impl Leaf {
         })
     }
 
-    /// The cell for a stored value.
+    /// Converts a stored value to a cell.
     pub(super) fn cell(&self, value: Single<'_>) -> Cell {
         let number = |text: String| Some(Cell::Number(text));
         let cell = match (self.meaning, value) {
             (Meaning::Opaque, _) => None,
             (_, Single::Bool(value)) => Some(Cell::Bool(value)),
-            (Meaning::Date, Single::Int32(days)) => times::date_of(days).map(Cell::Date),
+            (Meaning::Date, Single::Int32(days)) => times::format_date(days).map(Cell::Date),
             (Meaning::Clock(unit), Single::Int32(count)) => {
                 times::format_clock(count.into(), unit).map(Cell::Date)
             }
@@ -97,10 +97,10 @@ impl Leaf {
                 times::format_clock(count, unit).map(Cell::Date)
             }
             (Meaning::Time(unit, is_utc), Single::Int64(count)) => {
-                times::time_of(count, unit, is_utc).map(Cell::Date)
+                times::format_time(count, unit, is_utc).map(Cell::Date)
             }
             (Meaning::OldTime, Single::Nanoseconds(count)) => {
-                times::time_of(count, TimeUnit::NANOS, false).map(Cell::Date)
+                times::format_time(count, TimeUnit::NANOS, false).map(Cell::Date)
             }
             (Meaning::Decimal(scale, _), Single::Int32(value)) => {
                 number(format_decimal(value.into(), scale))
@@ -212,7 +212,7 @@ impl Leaf {
     }
 }
 
-/// A value to store.
+/// A value in its stored form, to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Owned {
     Bool(bool),
@@ -262,7 +262,7 @@ fn meaning_of_leaf(leaf: &ColumnDescriptor) -> Meaning {
             Physical::INT96 => Meaning::OldTime,
             Physical::FLOAT => Meaning::Float,
             Physical::DOUBLE => Meaning::Double,
-            // Old writers store texts without declaring a type.
+            // Old programs write texts without declaring their type.
             Physical::BYTE_ARRAY => Meaning::Text,
             Physical::FIXED_LEN_BYTE_ARRAY => Meaning::Opaque,
         },
@@ -292,11 +292,11 @@ fn parse_big_endian(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_be_bytes(padded))
 }
 
-/// How many digits of the fraction remain even if they are zeros.
+/// How many digits after the point are kept even if they are zeros.
 const KEPT_DIGITS: usize = 2;
 
-/// Writes a decimal number. Zeros after the first two digits of the fraction are dropped: 5.050 could be read as 5,050
-/// with a point between thousands, and would not match 5.05 on a page.
+/// Writes a decimal number. Zeros after the second digit of the fraction are dropped, because 5.050 could be read as
+/// 5,050 with a point between thousands, and would not match 5.05 on a page.
 fn format_decimal(value: i128, scale: i32) -> String {
     let scale = scale.max(0) as usize;
     let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);

@@ -1,4 +1,4 @@
-//! The rows of a Parquet file, read in batches from one row group after another.
+//! Reads the rows of a Parquet file in batches, from one row group after another.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -25,15 +25,15 @@ pub(crate) struct ParquetRows {
     /// How each column is stored; `None` for a column of objects.
     pub(super) stored: Vec<Option<StoredColumn>>,
     group: usize,
-    /// The readers of the current row group, one for each column.
+    /// The reader of each column in the current row group.
     readers: Vec<Option<ColumnReader>>,
     rows_left: usize,
     ready: VecDeque<Vec<Cell>>,
     number: u64,
 }
 
-/// Calls the crate `parquet` and turns a panic into an error, because the crate panics on some damaged files. The
-/// reader that it used must not be used again.
+/// Runs code that calls the `parquet` crate, and turns a panic into an error, because the crate panics on some damaged
+/// files. Readers that the code used must not be used again.
 pub(super) fn catch_panics<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     let broken = || ParquetError::General(String::from("its content is not what it says"));
@@ -43,7 +43,7 @@ pub(super) fn catch_panics<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
 /// Where and how the values of a column are stored.
 #[derive(Debug, Clone)]
 pub(super) struct StoredColumn {
-    /// The index among the stored columns.
+    /// The index of the column among the stored columns.
     pub(super) number: usize,
     pub(super) leaf: Leaf,
 }

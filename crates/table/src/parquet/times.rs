@@ -1,4 +1,4 @@
-//! Converts dates and times between Parquet's counts and ISO 8601.
+//! Converts dates and times between Parquet's counts (such as milliseconds since 1970) and ISO 8601.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp, ToSpan};
@@ -6,7 +6,7 @@ use parquet::basic::TimeUnit;
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
-pub(super) fn nanoseconds_of(unit: TimeUnit) -> i128 {
+pub(super) fn nanoseconds_per_unit(unit: TimeUnit) -> i128 {
     match unit {
         TimeUnit::MILLIS => 1_000_000,
         TimeUnit::MICROS => 1_000,
@@ -14,7 +14,7 @@ pub(super) fn nanoseconds_of(unit: TimeUnit) -> i128 {
     }
 }
 
-pub(super) fn date_of(days: i32) -> Option<String> {
+pub(super) fn format_date(days: i32) -> Option<String> {
     let date = EPOCH.checked_add(days.days()).ok()?;
     Some(date.to_string())
 }
@@ -25,9 +25,9 @@ pub(super) fn parse_days(text: &str) -> Option<i32> {
     Some(date.duration_since(EPOCH).as_hours() as i32 / 24)
 }
 
-/// The time in ISO 8601: with a `Z` if it is a point in time, without `Z` if it is local time.
-pub(super) fn time_of(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String> {
-    let nanoseconds = i128::from(count) * nanoseconds_of(unit);
+/// Converts a count to a time in ISO 8601: with a `Z` if it is in UTC, without it if it is local time.
+pub(super) fn format_time(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String> {
+    let nanoseconds = i128::from(count) * nanoseconds_per_unit(unit);
     let time = Timestamp::from_nanosecond(nanoseconds).ok()?;
     match is_utc {
         true => Some(time.to_string()),
@@ -39,7 +39,7 @@ pub(super) fn time_of(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String
     }
 }
 
-/// Converts a time in ISO 8601 to a count. An error says why the text does not fit.
+/// Converts a time in ISO 8601 to a count of units since 1970. An error says why the text does not fit.
 pub(super) fn parse_time_count(text: &str, unit: TimeUnit, is_utc: bool) -> Result<i64, String> {
     let time = match is_utc {
         true => text
@@ -55,7 +55,7 @@ pub(super) fn parse_time_count(text: &str, unit: TimeUnit, is_utc: bool) -> Resu
 }
 
 pub(super) fn format_clock(count: i64, unit: TimeUnit) -> Option<String> {
-    let nanoseconds = i128::from(count) * nanoseconds_of(unit);
+    let nanoseconds = i128::from(count) * nanoseconds_per_unit(unit);
     let since = SignedDuration::from_nanos(i64::try_from(nanoseconds).ok()?);
     let time = Time::midnight().checked_add(since).ok()?;
     Some(time.to_string())
@@ -67,7 +67,7 @@ pub(super) fn parse_clock_count(text: &str, unit: TimeUnit) -> Result<i64, Strin
 }
 
 fn to_exact_count(nanoseconds: i128, unit: TimeUnit) -> Result<i64, String> {
-    let per_unit = nanoseconds_of(unit);
+    let per_unit = nanoseconds_per_unit(unit);
     if nanoseconds % per_unit != 0 {
         return Err(String::from("it is more exact than the column"));
     }

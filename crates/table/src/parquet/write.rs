@@ -23,7 +23,7 @@ use crate::understand::Understanding;
 use crate::value::list_entries;
 use crate::write::{AtomicFile, ChangeCell, WrittenTable, collect_edits};
 
-/// The new values of a column, by row number in the row group.
+/// The new values of a column, by the number of the row in its row group.
 type NewValues = HashMap<usize, String>;
 
 /// Writes the table again, with other values in some cells. Only the new values of one row group are held in memory.
@@ -47,7 +47,7 @@ pub(crate) fn write(
         understanding,
         written: WrittenTable::default(),
     };
-    let out = catch_panics(|| copy.run(input, out, change)).map_err(|error| match error {
+    let out = catch_panics(|| copy.copy_file(input, out, change)).map_err(|error| match error {
         ParquetError::External(error) => unwritten(std::io::Error::other(error)),
         other => TableError::unreadable_file(input, format!("broken Parquet: {other}")),
     })?;
@@ -62,7 +62,7 @@ struct TableCopy<'a> {
 }
 
 impl TableCopy<'_> {
-    fn run(
+    fn copy_file(
         &mut self,
         input: &Path,
         out: AtomicFile,
@@ -73,7 +73,7 @@ impl TableCopy<'_> {
             .with_page_index_policy(PageIndexPolicy::Optional)
             .parse_and_finish(&source)?;
         let schema = metadata.file_metadata().schema_descr().root_schema_ptr();
-        let mut file = SerializedFileWriter::new(out, schema, properties(&metadata))?;
+        let mut file = SerializedFileWriter::new(out, schema, writer_properties(&metadata))?;
         for group in 0..metadata.num_row_groups() {
             let values = self.collect_new_values(metadata.row_group(group).num_rows(), change)?;
             let mut to = file.next_row_group()?;
@@ -90,7 +90,7 @@ impl TableCopy<'_> {
         file.into_inner()
     }
 
-    /// The new values of the next row group, by index of the stored column.
+    /// Collects the new values of the next row group, by index of the stored column.
     fn collect_new_values(
         &mut self,
         rows: i64,
@@ -173,7 +173,7 @@ impl TableCopy<'_> {
     }
 }
 
-/// The stored form of a value, or of its entries if the column holds lists.
+/// Converts a value to its stored form, or its entries if the column holds lists.
 fn parse_value(value: &str, leaf: &Leaf) -> std::result::Result<Vec<super::leaf::Owned>, String> {
     if leaf.entry.is_none() {
         return leaf.parse(value).map(|value| vec![value]);
@@ -185,12 +185,12 @@ fn parse_value(value: &str, leaf: &Leaf) -> std::result::Result<Vec<super::leaf:
     entries.iter().map(|entry| leaf.parse(entry)).collect()
 }
 
-/// The properties of the written file: the compression of each column and the file's metadata are kept.
-fn properties(metadata: &ParquetMetaData) -> Arc<WriterProperties> {
+/// The properties of the written file. The compression of each column and the file's metadata stay the same.
+fn writer_properties(metadata: &ParquetMetaData) -> Arc<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(metadata.file_metadata().key_value_metadata().cloned());
-    // Without a page index in the input, none is written: the crate `parquet` panics if only some columns have one.
+    // If the input has no page index, none is written: the `parquet` crate panics if only some columns have one.
     if metadata.offset_index().is_none() {
         properties = properties
             .set_statistics_enabled(EnabledStatistics::Chunk)

@@ -1,7 +1,8 @@
-//! Finds values that occur in several rows of a column, in bounded memory.
+//! Finds out whether a column has a value in several rows, in bounded memory.
 //!
 //! The hashes of the values are kept. When there are too many, only hashes that end in a zero bit are kept, then only
-//! those that end in two zero bits, and so on. A hash that is kept at the end was compared in all rows.
+//! hashes that end in two zero bits, and so on. So a hash that is still kept at the end was compared with the values of
+//! all rows.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -11,16 +12,18 @@ use rustc_hash::FxHashSet;
 const KEPT: usize = 2 << 20;
 const KEPT_OF_COLUMN: usize = 64 << 10;
 
-/// The fewest hashes per column that are worth keeping. With fewer, too few repeated values would be found.
+/// Repeated values are searched for only if at least this many hashes can be kept for each column. With fewer, too few
+/// would be found.
 const LEAST_OF_COLUMN: usize = 1 << 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     hashes: FxHashSet<u64>,
     most: usize,
-    /// A hash counts only if it has none of these bits. Each further bit halves the number of hashes that are kept.
+    /// A hash is kept only if all of these bits of it are zero. Each further bit halves the number of hashes that are
+    /// kept.
     unwatched: u64,
-    /// The first value that was found in a second row.
+    /// The beginning of the first value that was found in a second row.
     repeated: Option<String>,
 }
 
@@ -58,7 +61,7 @@ impl Repeats {
         self.repeated.as_deref()
     }
 
-    /// Whether repeated values are searched for: not in a table with very many columns.
+    /// Whether repeated values are searched for. They are not if a table has very many columns.
     pub(crate) fn are_watched(&self) -> bool {
         self.most >= LEAST_OF_COLUMN
     }

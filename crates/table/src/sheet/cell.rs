@@ -1,4 +1,4 @@
-//! Cells of sheets: reading them, and the values to write into them.
+//! Cells of sheets: converts them to cells of a table, and values to cells of a sheet.
 
 use calamine::{DataRef, ExcelDateTime};
 use jiff::civil::{Date, DateTime, Time, date};
@@ -13,7 +13,7 @@ use crate::value::typed_json;
 /// The most characters that a cell can hold.
 const MAX_CHARACTERS: usize = 32_767;
 
-pub(super) fn cell(value: &DataRef<'_>) -> Cell {
+pub(super) fn cell_from_sheet(value: &DataRef<'_>) -> Cell {
     match value {
         DataRef::Int(number) => Cell::Number(number.to_string()),
         // Adding 0.0 removes the sign of a negative zero.
@@ -36,7 +36,8 @@ fn cell_from_text(text: &str) -> Cell {
     }
 }
 
-/// The cell for a date. At midnight it has only the day; a count of less than one day becomes a time of day.
+/// Converts a date or time. A duration stays a number, a count of less than one day becomes a time of day, and a date
+/// at midnight has only the day.
 fn cell_from_time(time: &ExcelDateTime) -> Cell {
     if time.is_duration() {
         return Cell::Number(time.as_f64().to_string());
@@ -55,13 +56,13 @@ fn cell_from_time(time: &ExcelDateTime) -> Cell {
     })
 }
 
-/// A value to write into a cell.
+/// A value in the form in which it is written into a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NewCell {
     Text(String),
     Number(String),
     Bool(bool),
-    /// A number of days. The format of the cell decides how it is shown.
+    /// A date as a number of days. The format of the cell decides how it is shown.
     Days(String),
 }
 
@@ -75,7 +76,7 @@ impl NewCell {
     }
 }
 
-/// Converts a value to a cell for a column of this shape. An error says why it does not fit.
+/// Converts a value to a new cell in a column of this shape. An error says why it does not fit.
 pub(super) fn new_cell(value: &str, shape: &Shape, is_from_1904: bool) -> Result<NewCell, String> {
     if shape.is_typed && matches!(shape.kind, Kind::Date | Kind::Time) {
         return parse_days(value.trim(), is_from_1904).map(NewCell::Days);
@@ -90,7 +91,7 @@ pub(super) fn new_cell(value: &str, shape: &Shape, is_from_1904: bool) -> Result
                 false => Err(String::from("no number of a sheet has all its digits")),
             }
         }
-        Value::String(text) => match fault_of(&text) {
+        Value::String(text) => match why_not_writable(&text) {
             Some(fault) => Err(fault.to_owned()),
             None => Ok(NewCell::Text(text)),
         },
@@ -98,7 +99,7 @@ pub(super) fn new_cell(value: &str, shape: &Shape, is_from_1904: bool) -> Result
     }
 }
 
-fn fault_of(text: &str) -> Option<&'static str> {
+fn why_not_writable(text: &str) -> Option<&'static str> {
     let is_unfit = |c: char| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
     if text.contains(is_unfit) {
         return Some("it holds control characters");

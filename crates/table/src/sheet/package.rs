@@ -1,4 +1,4 @@
-//! The parts (files inside the archive) of a workbook, and the part of each sheet.
+//! Reads the parts (files inside the archive) of a workbook, and finds the part of each sheet.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,8 +12,8 @@ use zip::ZipArchive;
 
 use crate::error::TableError;
 
-/// The largest unpacked size of a part, and of the shared texts, in bytes. The latter limit is lower because shared
-/// texts are held in memory.
+/// The largest unpacked sizes in bytes: of a part, and of the shared texts, which are held in memory and so have a
+/// lower limit.
 const MAX_PART_BYTES: u64 = 2 << 30;
 const MAX_TEXTS_BYTES: u64 = 512 << 20;
 
@@ -21,7 +21,7 @@ const WORKBOOK: &str = "xl/workbook.xml";
 
 pub(super) struct Package {
     pub(super) archive: ZipArchive<BufReader<File>>,
-    /// The name and part of each sheet that has cells, in order.
+    /// The name and the part (file in the archive) of each sheet that has cells, in order.
     pub(super) sheets: Vec<(String, String)>,
     /// Whether days are counted from 1904, not from 1900.
     pub(super) is_from_1904: bool,
@@ -83,7 +83,7 @@ impl Package {
         }
     }
 
-    /// The name and part of the requested sheet, or of the first one.
+    /// The name and the part (file in the archive) of the requested sheet, or of the first one.
     pub(super) fn sheet(&mut self, wished: Option<&str>) -> Result<(String, String), String> {
         let sheets = &self.sheets;
         let found = match wished {
@@ -123,7 +123,7 @@ impl Package {
     }
 }
 
-/// The value of the attribute with this local name.
+/// The value of the attribute with this name, whatever its namespace prefix.
 pub(super) fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
     let mut attributes = element.attributes();
     let mut readable = attributes.with_checks(false).flatten();
@@ -132,7 +132,7 @@ pub(super) fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> 
     Some(value.into_owned())
 }
 
-/// Calls `each` for each element. If the XML is broken, it stops at the fault.
+/// Calls `each` for each XML element. If the XML is broken, it stops there.
 fn for_each_element(xml: &str, mut each: impl FnMut(&BytesStart<'_>)) {
     let mut reader = Reader::from_str(xml);
     loop {

@@ -1,4 +1,4 @@
-//! Puts cells into the XML of a sheet. All other XML events are written as they were read.
+//! Puts new cells into the XML of a sheet. All other XML events are written as they were read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Write};
@@ -10,7 +10,7 @@ use quick_xml::{Reader, Writer};
 use super::cell::NewCell;
 use super::package::attribute;
 
-/// The new cells by row and column, both counted from 0.
+/// The new cells by row, then by column, both counted from 0.
 pub(super) type NewCells = HashMap<u32, BTreeMap<u32, NewCell>>;
 
 /// For each column, the style number that most of its cells have.
@@ -22,7 +22,7 @@ type Fault = Box<dyn std::error::Error>;
 #[derive(Default)]
 struct Place {
     row: u32,
-    /// The column of the next cell, if the cell has no reference such as `B2`.
+    /// The column of the next cell. It applies if the cell has no reference such as `B2`.
     column: u32,
     next_row: u32,
 }
@@ -35,16 +35,16 @@ impl Place {
         self.column = 0;
     }
 
-    /// Enters a cell, and returns its column.
+    /// Moves to a cell that is read, and returns its column.
     fn enter_cell(&mut self, cell: &BytesStart<'_>) -> u32 {
-        let said = attribute(cell, "r").and_then(|reference| column_of(&reference));
+        let said = attribute(cell, "r").and_then(|reference| column_of_reference(&reference));
         let column = said.unwrap_or(self.column);
         self.column = column + 1;
         column
     }
 }
 
-fn column_of(reference: &str) -> Option<u32> {
+fn column_of_reference(reference: &str) -> Option<u32> {
     let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
     let number = letters.fold(0_u32, |number, letter| {
         let digit = u32::from(letter.to_ascii_uppercase() - b'A') + 1;
@@ -53,7 +53,7 @@ fn column_of(reference: &str) -> Option<u32> {
     number.checked_sub(1)
 }
 
-fn letters_of(column: u32) -> String {
+fn column_letters(column: u32) -> String {
     let mut letters = Vec::new();
     let mut rest = column + 1;
     while rest > 0 {
@@ -68,7 +68,7 @@ fn letters_of(column: u32) -> String {
         .collect()
 }
 
-/// For each of these columns, the style that most cells with a value have, below the first row.
+/// For each of these columns, the style number that most of its cells with a value have. The first row does not count.
 pub(super) fn collect_styles(sheet: impl BufRead, columns: &[u32]) -> Result<Styles, Fault> {
     let mut counts: HashMap<u32, HashMap<String, u64>> = HashMap::new();
     let mut reader = Reader::from_reader(sheet);
@@ -105,9 +105,9 @@ pub(super) fn collect_styles(sheet: impl BufRead, columns: &[u32]) -> Result<Sty
     Ok(counts.into_iter().filter_map(most).collect())
 }
 
-/// Writes the sheet with these cells. Cells left in `cells` afterwards were not written, because there is a formula in
-/// their place, or their place was not found.
-pub(super) fn rewrite(
+/// Writes the sheet with the new cells, which are taken out of `cells`. A cell that is left there was not written,
+/// because its place holds a formula or was not found.
+pub(super) fn rewrite_sheet(
     sheet: impl BufRead,
     out: impl Write,
     cells: &mut NewCells,
@@ -124,7 +124,7 @@ pub(super) fn rewrite(
             Event::Eof => return Ok(()),
             Event::Start(element) if element.local_name().as_ref() == "row" => {
                 place.enter_row(&element);
-                // New cells get the namespace prefix of the row, if it has one.
+                // New cells get the same XML namespace prefix as the row, if it has one.
                 let row_name = element.name();
                 let prefix = row_name
                     .prefix()
@@ -141,7 +141,8 @@ pub(super) fn rewrite(
                 write_cells_before(column, &place, &name, cells, styles, &mut writer)?;
                 match take_cell(cells, place.row, column) {
                     Some(cell) => {
-                        let style = style_of(&cell, attribute(&element, "s"), styles.get(&column));
+                        let style =
+                            choose_style(&cell, attribute(&element, "s"), styles.get(&column));
                         write_cell(&name, place.row, column, style, &cell, &mut writer)?;
                     }
                     None => writer.write_event(Event::Empty(element))?,
@@ -164,7 +165,7 @@ pub(super) fn rewrite(
                     set_aside(cells, place.row, column, cell);
                     continue;
                 }
-                let style = style_of(&cell, attribute(&start, "s"), styles.get(&column));
+                let style = choose_style(&cell, attribute(&start, "s"), styles.get(&column));
                 write_cell(&name, place.row, column, style, &cell, &mut writer)?;
             }
             event => writer.write_event(event)?,
@@ -172,8 +173,8 @@ pub(super) fn rewrite(
     }
 }
 
-/// Moves a new cell whose place holds a formula to a separate key, so that it is not written before the row's next
-/// cell.
+/// Sets aside a new cell whose place holds a formula, so that it is not written before the next cell. It stays in
+/// `cells`, but under a row number with the bit [`FORMULAS`].
 fn set_aside(cells: &mut NewCells, row: u32, column: u32, cell: NewCell) {
     let mut held = cells.remove(&row).unwrap_or_default();
     held.insert(column, cell);
@@ -183,7 +184,7 @@ fn set_aside(cells: &mut NewCells, row: u32, column: u32, cell: NewCell) {
     cells.entry(FORMULAS | row).or_default().extend(formulas);
 }
 
-/// The bit that marks row numbers of cells that were set aside because of a formula. No sheet has so many rows.
+/// The bit that marks the row numbers of cells that were set aside because of a formula. No sheet has so many rows.
 pub(super) const FORMULAS: u32 = 1 << 31;
 
 fn take_cell(cells: &mut NewCells, row: u32, column: u32) -> Option<NewCell> {
@@ -195,7 +196,7 @@ fn take_cell(cells: &mut NewCells, row: u32, column: u32) -> Option<NewCell> {
     cell
 }
 
-/// The events up to the end of the cell, and whether it holds a formula.
+/// Reads the XML events up to the end of a cell, and finds out whether the cell holds a formula.
 fn read_inner_of_cell(
     reader: &mut Reader<impl BufRead>,
 ) -> Result<(Vec<Event<'static>>, bool), Fault> {
@@ -221,7 +222,7 @@ fn read_inner_of_cell(
     }
 }
 
-/// Writes the new cells of the row that come before this column and are not in the sheet yet.
+/// Writes the new cells of the row that come before `column` and have no cell in the sheet yet.
 fn write_cells_before(
     column: u32,
     place: &Place,
@@ -236,15 +237,15 @@ fn write_cells_before(
             return Ok(());
         };
         if let Some(cell) = take_cell(cells, place.row, first) {
-            let style = style_of(&cell, None, styles.get(&first));
+            let style = choose_style(&cell, None, styles.get(&first));
             write_cell(name, place.row, first, style, &cell, writer)?;
         }
     }
 }
 
-/// The style of a new cell: its own, or that of its column. A day prefers the column's style, because only a date
-/// format shows it as a day.
-fn style_of(cell: &NewCell, own: Option<String>, of_column: Option<&String>) -> Option<String> {
+/// The style of a new cell: that of the cell before, or else that of its column. For a day, the column's style comes
+/// first, because only a date format shows it as a day.
+fn choose_style(cell: &NewCell, own: Option<String>, of_column: Option<&String>) -> Option<String> {
     let of_column = of_column.cloned().filter(|style| !style.is_empty());
     match cell {
         NewCell::Days(_) => of_column.or(own),
@@ -262,7 +263,10 @@ fn write_cell(
 ) -> Result<(), Fault> {
     let prefix = name.strip_suffix('c').unwrap_or_default();
     let mut start = BytesStart::new(name);
-    start.push_attribute(("r", format!("{}{}", letters_of(column), row + 1).as_str()));
+    start.push_attribute((
+        "r",
+        format!("{}{}", column_letters(column), row + 1).as_str(),
+    ));
     if let Some(style) = &style {
         start.push_attribute(("s", style.as_str()));
     }

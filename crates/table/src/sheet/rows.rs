@@ -1,4 +1,4 @@
-//! The rows of a sheet. A separate thread reads them. It holds the workbook's shared texts in memory, but no rows.
+//! Reads the rows of a sheet in a separate thread. It holds the workbook's shared texts in memory, but only few rows.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use calamine::{Reader, Xlsx, XlsxError};
 
-use super::cell::cell;
+use super::cell::cell_from_sheet;
 use super::package::Package;
 use crate::cell::{Cell, Column, Row};
 use crate::delimited::begins_with_header;
@@ -18,7 +18,7 @@ use crate::reader::TypedRows;
 /// How many rows are examined to find the header.
 const SHOWING_ROWS: usize = 200;
 
-/// How many rows the reading thread may be ahead.
+/// How many rows the reading thread may read ahead.
 const WAITING_ROWS: usize = 256;
 
 /// An open sheet.
@@ -62,7 +62,7 @@ impl SheetRows {
                 Ok(()) => SheetMessage::End,
                 Err(reason) => SheetMessage::Failed(reason),
             };
-            // An error only means that the receiver was dropped: nobody needs the rows any more.
+            // An error only means that the receiver was dropped, so nobody needs the rows any more.
             let _ = to.send(end);
         });
         let mut rows = SheetRows {
@@ -192,7 +192,7 @@ impl TypedRows for SheetRows {
     }
 }
 
-/// Sends the rows of a sheet to the receiver. If the receiver was dropped, it stops without an error.
+/// Sends the rows of a sheet to a channel. If the receiver was dropped, it stops without an error.
 fn send_rows(path: &Path, sheet: &str, to: &SyncSender<SheetMessage>) -> Result<(), String> {
     let broken = |error: XlsxError| match error {
         XlsxError::Password => String::from("it is encrypted: save it without a password"),
@@ -204,7 +204,7 @@ fn send_rows(path: &Path, sheet: &str, to: &SyncSender<SheetMessage>) -> Result<
     let mut row: Option<SheetRow> = None;
     while let Some(next) = cells.next_cell().map_err(broken)? {
         let (of_row, column) = next.get_position();
-        let value = cell(next.get_value());
+        let value = cell_from_sheet(next.get_value());
         if value == Cell::Missing {
             continue;
         }

@@ -8,14 +8,14 @@ use zip::write::SimpleFileOptions;
 
 use super::cell::new_cell;
 use super::package::Package;
-use super::rewrite::{FORMULAS, NewCells, collect_styles, rewrite};
+use super::rewrite::{FORMULAS, NewCells, collect_styles, rewrite_sheet};
 use super::rows::SheetRows;
 use crate::error::{Refusal, TableError};
 use crate::reader::TypedRows;
 use crate::understand::Understanding;
 use crate::write::{AtomicFile, ChangeCell, WrittenTable, collect_edits};
 
-/// Writes the workbook again with new values in one sheet. Only the new values are held in memory.
+/// Writes the workbook again with new values in one sheet. Of the table, only the new values are held in memory.
 pub(crate) fn write(
     input: &Path,
     output: &Path,
@@ -70,14 +70,14 @@ pub(crate) fn write(
     let file = copy_parts(&mut package, &part, &mut cells, file)
         .map_err(|error| unreadable(format!("broken XLSX: {error}")))?;
     file.persist().map_err(unwritten)?;
-    let mut refusals = refusals_of(cells, rows.first_column);
+    let mut refusals = refuse_unwritten_cells(cells, rows.first_column);
     written.filled_count -= refusals.len() as u64;
     written.note_refusals(&mut refusals);
     Ok(written)
 }
 
-/// The refusals for cells that were not written, in the order of the sheet.
-fn refusals_of(left: NewCells, first_column: u32) -> Vec<Refusal> {
+/// Makes a refusal for each new cell that was not written, in the order of the sheet.
+fn refuse_unwritten_cells(left: NewCells, first_column: u32) -> Vec<Refusal> {
     let left = left.into_iter().flat_map(|(row, cells)| {
         let of_row = cells.into_iter();
         of_row.map(move |(column, cell)| (row, column, cell))
@@ -99,7 +99,7 @@ fn refusals_of(left: NewCells, first_column: u32) -> Vec<Refusal> {
     refusals
 }
 
-/// Copies all parts as they are stored, except for the sheet, which is rewritten if it has new cells.
+/// Copies all parts (files in the archive) as they are stored. Only the sheet is rewritten, if it has new cells.
 fn copy_parts(
     package: &mut Package,
     part: &str,
@@ -128,7 +128,7 @@ fn copy_parts(
         drop(stored);
         let sheet = archive.by_index(number)?;
         zip.start_file(part, SimpleFileOptions::default())?;
-        rewrite(BufReader::new(sheet), &mut zip, cells, &styles)?;
+        rewrite_sheet(BufReader::new(sheet), &mut zip, cells, &styles)?;
     }
     Ok(zip.finish()?)
 }

@@ -1,4 +1,4 @@
-//! The bytes that are read but not yet taken.
+//! A buffer with the bytes that were read from the input but not taken out yet.
 
 use std::io::{self, Read};
 
@@ -7,7 +7,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub(crate) struct Buffer {
     input: Box<dyn Read + Send>,
     bytes: Vec<u8>,
-    /// Bytes before this position were taken.
+    /// The bytes before this index were taken out.
     start: usize,
     is_at_end: bool,
 }
@@ -31,7 +31,8 @@ impl Buffer {
         self.is_at_end
     }
 
-    /// Doubles the bytes in the buffer. So if a row does not end in it, scanning all bytes again stays cheap.
+    /// Reads until the buffer has twice as many bytes. Doubling keeps repeated scans cheap: if a row does not end in
+    /// the buffer, all its bytes are scanned again.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         self.bytes.drain(..self.start);
         self.start = 0;

@@ -6,7 +6,7 @@ use encoding_rs::{UTF_8, WINDOWS_1252};
 
 use crate::format::Encoding;
 
-/// Decodes bytes that are known to be valid.
+/// Decodes bytes that are known to be valid in the encoding.
 pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
     match encoding {
         Encoding::Windows1252 => WINDOWS_1252.decode_without_bom_handling(bytes).0,
@@ -14,8 +14,8 @@ pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
     }
 }
 
-/// The text of a whole file that a spreadsheet may have saved: in UTF-8, in UTF-16 with a byte order mark, or in
-/// windows-1252. The mark is left out.
+/// Decodes a whole file that a spreadsheet may have saved: in UTF-8, in UTF-16 with a byte order mark, or in
+/// windows-1252. The byte order mark is left out.
 pub fn decode_file_text(bytes: &[u8]) -> String {
     let (text, _, is_broken) = UTF_8.decode(bytes);
     match is_broken {
@@ -25,7 +25,7 @@ pub fn decode_file_text(bytes: &[u8]) -> String {
     .into_owned()
 }
 
-/// Encodes a text. An error names the character that the encoding lacks.
+/// Encodes a text. An error names a character that does not exist in the encoding.
 pub(crate) fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, String> {
     if encoding != Encoding::Windows1252 {
         return Ok(Cow::Borrowed(text.as_bytes()));
@@ -42,7 +42,7 @@ pub(crate) fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, St
 /// Whether a text without a byte order mark is more likely windows-1252 than UTF-8 with some broken rows. Only the
 /// beginning of the text is known.
 pub(crate) fn is_windows_1252(beginning: &[u8]) -> bool {
-    // The last character of the sample may be cut off.
+    // The sample may end within a character, so the bytes after the last ASCII character are left out if they are few.
     let ascii_end = beginning.iter().rposition(u8::is_ascii);
     let cut_bytes = beginning.len() - ascii_end.map_or(0, |at| at + 1);
     let sample = match cut_bytes {

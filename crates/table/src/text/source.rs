@@ -1,4 +1,5 @@
-//! The bytes of a text table: decompressed, without a byte order mark, in an encoding that is a superset of ASCII.
+//! Opens a text table and gives its bytes: decompressed, without a byte order mark, in an encoding that is a superset
+//! of ASCII.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -34,7 +35,7 @@ impl TextSource {
         let (beginning, input) = peek(input, ZSTD.len())?;
         let (compression, input) = decompress(&beginning, input)?;
         let (beginning, mut input) = peek(input, SAMPLE_BYTES)?;
-        let (encoding, mark) = encoding_of(&beginning)?;
+        let (encoding, mark) = detect_encoding(&beginning)?;
         io::copy(&mut input.by_ref().take(mark as u64), &mut io::sink())?;
         let input: Box<dyn Read + Send> = match encoding {
             Encoding::Utf16Le => Box::new(Utf16Reader::new(input, false)),
@@ -70,8 +71,8 @@ fn decompress(
     Ok((Compression::None, input))
 }
 
-/// The encoding, and the length of the byte order mark.
-fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
+/// Detects the encoding of a text, and the length of its byte order mark.
+fn detect_encoding(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
     match beginning {
         [0xef, 0xbb, 0xbf, ..] => return Ok((Encoding::Utf8, 3)),
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => {
@@ -85,7 +86,7 @@ fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
         let bytes = beginning.iter().skip(parity).step_by(2);
         bytes.filter(|byte| **byte == 0).count()
     };
-    // UTF-16 without a byte order mark is recognised by its ASCII characters, in which every other byte is zero.
+    // UTF-16 without a byte order mark is recognised by ASCII characters, in which every other byte is zero.
     let (even, odd, pairs) = (zeros(0), zeros(1), beginning.len() / 2);
     if odd > pairs / 3 && even < odd / 20 + 2 {
         return Ok((Encoding::Utf16Le, 0));
@@ -102,7 +103,7 @@ fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
     }
 }
 
-/// The first bytes, and a reader of the whole input, which repeats them.
+/// Reads the first bytes. Returns them, and a reader of the whole input that gives them again.
 fn peek(
     mut input: Box<dyn Read + Send>,
     bytes: usize,

@@ -1,7 +1,7 @@
 //! Converts UTF-16 to a superset of ASCII and back, without loss.
 //!
-//! An unpaired surrogate becomes three bytes as if it were a character. That is not valid UTF-8. So its row is
-//! reported as broken and written unchanged.
+//! An unpaired surrogate (half of a character) becomes three bytes, in the form of a UTF-8 character. They are not
+//! valid UTF-8, so the row is reported as broken and written unchanged.
 
 use std::io::{self, Read};
 
@@ -9,10 +9,10 @@ use std::io::{self, Read};
 pub(super) struct Utf16Reader<R> {
     input: R,
     is_big_endian: bool,
-    /// Bytes that are not a whole character yet.
+    /// Bytes of the input that are not a whole character yet.
     undecoded: Vec<u8>,
     decoded: Vec<u8>,
-    /// The bytes of `decoded` before this position are already read.
+    /// The bytes of `decoded` before this index were already returned.
     start: usize,
 }
 
@@ -105,7 +105,7 @@ impl Utf16Writer {
         }
     }
 
-    /// Converts bytes to UTF-16. The bytes may end within a character, if the next call begins with its rest.
+    /// Converts bytes to UTF-16. If they end within a character, the next call must begin with its rest.
     pub(super) fn encode(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.undecoded.extend_from_slice(bytes);
         let mut encoded = Vec::with_capacity(self.undecoded.len() * 2);
@@ -131,7 +131,7 @@ impl Utf16Writer {
     }
 }
 
-/// The first character or unpaired surrogate, and its length in bytes.
+/// The code point of the first character or unpaired surrogate, and its length in bytes.
 fn code_point(bytes: &[u8]) -> Option<(u32, usize)> {
     let first = u32::from(*bytes.first()?);
     let (length, first) = match first {
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_read_is_written_again() {
+    fn any_utf16_text_is_written_as_it_was_read() {
         let mut random = fastrand::Rng::with_seed(7);
         for round in 0..200 {
             let is_big_endian = round % 2 == 0;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_unit_at_the_end_is_an_error() {
+    fn half_a_code_unit_at_the_end_is_an_error() {
         let mut reader = Utf16Reader::new(&b"a\0b"[..], false);
         let error = reader.read_to_end(&mut Vec::new()).unwrap_err();
         assert!(error.to_string().contains("cut off"), "{error}");

@@ -8,7 +8,7 @@ use crate::error::TableError;
 /// The columns of a table, by name.
 pub(super) struct Names<'a> {
     columns: &'a [Column],
-    /// Indexes of columns, by their name in lower case without blanks around it.
+    /// Indexes of columns by name, in lower case without blanks around it.
     by_name: HashMap<String, Vec<usize>>,
 }
 
@@ -42,7 +42,8 @@ impl<'a> Names<'a> {
             > 1
     }
 
-    /// Finds the column that the user means. Case and blanks are ignored unless only they distinguish two columns.
+    /// Finds the column that the user means by `wish`. Letter case and blanks are ignored, unless two columns differ
+    /// only in them.
     pub(super) fn find(&self, wish: &str) -> Result<usize, TableError> {
         let found = self
             .by_name
@@ -60,7 +61,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Finds columns that are separated by commas. If a column's own name contains commas, that column is preferred.
+    /// Finds the columns of a list of names that are separated by commas. If a column's own name contains commas, that
+    /// column comes first.
     pub(super) fn find_all(&self, wish: &str) -> Result<Vec<usize>, TableError> {
         let parts: Vec<&str> = wish.split(',').collect();
         let mut found = Vec::new();

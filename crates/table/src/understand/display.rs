@@ -1,10 +1,10 @@
-//! Shows the inferred structure of a table to users, in five lines.
+//! Formats the inferred structure of a table for users, in five lines.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::Understanding;
 
-/// How many columns are named in a line.
+/// How many columns are named in one of the lines.
 const NAMED: usize = 12;
 
 impl Display for Understanding {

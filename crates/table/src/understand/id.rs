@@ -1,4 +1,4 @@
-//! The column that identifies rows.
+//! Finds the column that identifies rows.
 
 use super::UrlColumn;
 use crate::cell::Cell;
@@ -49,9 +49,9 @@ const NAMES: &[&str] = &[
 /// The longest value that can be an id, in bytes.
 const MAX_BYTES: usize = 200;
 
-/// Finds the column that identifies rows: one without repeated values that is named like an id, or else the first one
-/// without repeated values. Returns the reason too, also if there is no such column.
-pub(super) fn find(
+/// Finds the column that identifies rows: a column without repeated values that is named like an id, or else the first
+/// column without repeated values. Also returns the reason, even if there is no such column.
+pub(super) fn find_id_column(
     sample: &Sample,
     shapes: &[Shape],
     urls: &[UrlColumn],
@@ -66,7 +66,7 @@ pub(super) fn find(
     let is_unique = |column: usize| why_not_an_id(sample, &shapes[column], column).is_none();
     let mut named: Vec<(usize, usize)> = candidates
         .iter()
-        .filter_map(|column| Some((rank(&sample.columns[*column].name)?, *column)))
+        .filter_map(|column| Some((rank_of_id_name(&sample.columns[*column].name)?, *column)))
         .collect();
     named.sort_unstable();
     if let Some((_, column)) = named.iter().find(|(_, column)| is_unique(*column)) {
@@ -76,7 +76,7 @@ pub(super) fn find(
         let kind = shapes[**column].kind;
         matches!(kind, Kind::Text | Kind::Integer) && !shapes[**column].is_list
     };
-    // The fewest rows that prove a column. In a smaller table, any column may have no repeated values.
+    // In a table with fewer rows, a column without repeated values proves nothing, because any column may have none.
     const LEAST_ROWS: u64 = 5;
     let first = candidates.iter().filter(is_fit);
     let first = first.copied().find(|column| is_unique(*column));
@@ -110,8 +110,9 @@ fn why_not_an_id(sample: &Sample, shape: &Shape, column: usize) -> Option<String
     has_unfit.then(|| String::from("holds no ids"))
 }
 
-/// The rank of a name among the names of ids. A lower rank is more certain.
-fn rank(name: &str) -> Option<usize> {
+/// How certainly a name is that of an id; a lower number is more certain. The names in [`NAMES`] come first, then other
+/// names that end like `_id`.
+fn rank_of_id_name(name: &str) -> Option<usize> {
     let mut plain = String::new();
     plain.extend(name.chars().filter(|c| c.is_alphanumeric()));
     let lower = plain.to_lowercase();

@@ -1,4 +1,4 @@
-//! The columns of links, and the links in a cell.
+//! Finds the columns of links, and the links in a cell.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use crate::shape::Shape;
 pub struct UrlColumn {
     /// The index of the column.
     pub column: usize,
-    /// The separator of several links in a cell; `None` if each cell holds one. A space stands for any blanks.
+    /// The separator of several links in a cell; `None` if each cell holds one link. A space stands for any white
+    /// space.
     pub separator: Option<String>,
 }
 
@@ -59,8 +60,8 @@ fn add_scheme(text: String) -> Option<String> {
     is_host.then(|| format!("https://{text}"))
 }
 
-/// The links with a scheme in a text, once each. A link ends at white space, a quote or a bracket that was opened
-/// before it. Punctuation at its end is not a part of it.
+/// The links with a scheme in a text, each once. A link ends at white space, at a quote, or at the end of a bracket
+/// that was opened before it. Punctuation at its end is not a part of it.
 fn links_within(text: &str) -> Vec<String> {
     let mut links: Vec<String> = Vec::new();
     let mut rest = text;
@@ -78,7 +79,7 @@ fn links_within(text: &str) -> Vec<String> {
     links
 }
 
-/// The part of a link before the first closing bracket that the link does not open.
+/// The link up to the first closing bracket that was not opened within it.
 fn truncate_at_closing_bracket(link: &str) -> &str {
     let mut open = 0;
     for (at, c) in link.char_indices() {
@@ -100,7 +101,7 @@ fn starts_with_scheme(text: &str) -> bool {
     begins("http://") || begins("https://")
 }
 
-/// Splits a cell into its entries. A separator splits only if a link follows it. Otherwise it is a part of a link.
+/// Splits a cell into its links. A separator splits only if a link follows it; otherwise it is a part of a link.
 fn split(text: &str, separator: &str) -> Vec<String> {
     let sign = separator.trim();
     let mut links: Vec<String> = Vec::new();
@@ -130,7 +131,7 @@ fn split(text: &str, separator: &str) -> Vec<String> {
     links
 }
 
-/// The position of the scheme before `://`.
+/// The index at which the scheme of a link begins; `colon` is the index of its `://`.
 fn scheme_start(text: &str, colon: usize) -> usize {
     let scheme = text[..colon].chars().rev();
     let letters: usize = scheme
@@ -140,9 +141,13 @@ fn scheme_start(text: &str, colon: usize) -> usize {
     colon - letters
 }
 
-/// Finds the columns of links to pages. A column whose rows all link to the same few pages is taken only if there is
-/// no other.
-pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<UrlColumn> {
+/// Finds the columns of links to pages. A column whose rows all link to the same few pages is used only if there is no
+/// better one.
+pub(super) fn find_url_columns(
+    sample: &Sample,
+    shapes: &[Shape],
+    id: Option<usize>,
+) -> Vec<UrlColumn> {
     let holding = |links: fn(&str) -> Vec<String>| -> Vec<usize> {
         let columns = (0..sample.columns.len()).filter(|column| Some(*column) != id);
         let holds_links = |column: &usize| holds_links(sample, &shapes[*column], *column, links);
@@ -168,16 +173,17 @@ pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<
     chosen.into_iter().map(column).collect()
 }
 
-/// Drops columns that hold websites, such as homepages: values to be filled, not pages to crawl. In such a column some
-/// rows have no link, and many links are on different sites. Another column must link each row to one of few sites.
+/// Drops columns that hold websites, such as homepages: these are values to fill, not pages to crawl. In a column of
+/// websites, some rows have no link, and the links are on many sites. It is dropped only if another column links each
+/// row to a page of few sites.
 fn remove_website_columns(sample: &Sample, shapes: &[Shape], columns: Vec<usize>) -> Vec<usize> {
-    /// The fewest links that are sufficient evidence.
+    /// Columns with fewer links than this are not judged.
     const LEAST: usize = 5;
     let counts = |column: usize| {
         let cells = sample
             .values(column)
             .filter(|cell| !shapes[column].is_gap(cell));
-        let links: Vec<&str> = cells.flat_map(texts).collect();
+        let links: Vec<&str> = cells.flat_map(texts_of_cell).collect();
         let sites: HashSet<&str> = links.iter().map(|link| host_of(link)).collect();
         (links.len(), sites.len())
     };
@@ -210,10 +216,10 @@ fn host_of(link: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-fn texts(cell: &Cell) -> Vec<&str> {
+fn texts_of_cell(cell: &Cell) -> Vec<&str> {
     match cell {
         Cell::Text(text) => vec![text.trim()],
-        Cell::List(cells) => cells.iter().flat_map(texts).collect(),
+        Cell::List(cells) => cells.iter().flat_map(texts_of_cell).collect(),
         _ => Vec::new(),
     }
 }
@@ -223,7 +229,8 @@ fn link_at_start(text: &str) -> Vec<String> {
     is_link.then(|| text.to_owned()).into_iter().collect()
 }
 
-/// The whole text as the only link if it is a host and a path: `shelf.example/book/1`. Otherwise empty.
+/// The whole text as the only link if it is a host and a path without a scheme: `shelf.example/book/1`. Otherwise
+/// empty.
 fn page_without_scheme(text: &str) -> Vec<String> {
     let (host, path) = text.split_once('/').unwrap_or((text, ""));
     let name = host.rsplit('.').next().unwrap_or_default();
@@ -242,7 +249,7 @@ fn holds_links(
 ) -> bool {
     let (mut cells, mut links, mut pages) = (0, 0, 0);
     for cell in sample.values(column).filter(|cell| !shape.is_gap(cell)) {
-        let texts = texts(cell);
+        let texts = texts_of_cell(cell);
         cells += 1;
         let of_texts: Vec<Vec<String>> = texts.iter().map(|text| links_of(text)).collect();
         if !of_texts.is_empty() && of_texts.iter().all(|links| !links.is_empty()) {
@@ -250,7 +257,8 @@ fn holds_links(
             pages += usize::from(of_texts.iter().flatten().any(|link| is_page(link)));
         }
     }
-    // Not all cells must hold links to pages: some links may be broken, or lead to other files.
+    // Four fifths of the cells suffice, because some links may be broken. Half of the links may lead to other files
+    // than pages.
     links > 0 && links * 5 >= cells * 4 && pages * 2 >= links
 }
 
@@ -262,16 +270,16 @@ fn is_page(link: &str) -> bool {
 
 fn distinguishes_rows(sample: &Sample, column: usize) -> bool {
     const FEW: usize = 10;
-    let links: Vec<&str> = sample.values(column).flat_map(texts).collect();
+    let links: Vec<&str> = sample.values(column).flat_map(texts_of_cell).collect();
     let distinct: HashSet<&str> = links.iter().copied().collect();
     links.len() < FEW || distinct.len() * 5 >= links.len()
 }
 
-/// The link column, with the separator that its cells show.
+/// Describes a column of links, with the separator that its cells show.
 pub(super) fn url_column(sample: &Sample, column: usize) -> UrlColumn {
     let mut counts = [0_usize; 4];
     let mut cells = 0;
-    let texts = sample.values(column).flat_map(texts);
+    let texts = sample.values(column).flat_map(texts_of_cell);
     for text in texts.filter(|text| add_scheme((*text).to_owned()).is_some()) {
         cells += 1;
         for at in text

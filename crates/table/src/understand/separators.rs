@@ -1,10 +1,10 @@
-//! Finds the separator of several values in a text cell.
+//! Finds the separator of several values in a text cell, such as `;` in `drama; crime`.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::cell::Cell;
 
-/// How specific a separator is to lists.
+/// In which texts a possible separator is used.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     /// Almost only used in lists.
@@ -24,8 +24,8 @@ const CANDIDATES: [(&str, Use); 6] = [
     (",", Use::Any),
 ];
 
-/// Finds the separator if the cells look like lists of short entries.
-pub(super) fn find(values: &[&Cell]) -> Option<String> {
+/// Finds the separator of the values if they look like lists of short entries.
+pub(super) fn find_separator(values: &[&Cell]) -> Option<String> {
     let texts: Vec<&str> = values.iter().filter_map(|cell| cell.text()).collect();
     let is_list = |(sign, used): &&(&str, Use)| looks_like_lists(&texts, sign, *used);
     let (sign, _) = CANDIDATES.iter().find(is_list)?;
@@ -39,19 +39,19 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
     };
     let lists = texts
         .iter()
-        .filter(|text| parts(text, sign).nth(1).is_some());
+        .filter(|text| split_entries(text, sign).nth(1).is_some());
     let different: HashSet<&&str> = lists.clone().collect();
     let lists = lists.count();
     if lists < least_lists || lists * 5 < texts.len() || different.len() < least_different {
         return false;
     }
-    // Counts the different cells in which each entry occurs. A cell with the same text as another one is no evidence.
+    // Counts for each entry in how many different cells it occurs. Cells with equal texts count once.
     let mut seen = HashSet::new();
     let different = texts.iter().filter(|text| seen.insert(**text));
     let mut cells: HashMap<&str, (usize, usize)> = HashMap::new();
     let mut entries = 0;
     for (number, text) in different.enumerate() {
-        for entry in parts(text, sign) {
+        for entry in split_entries(text, sign) {
             if entry.len() > longest_entry {
                 return false;
             }
@@ -69,20 +69,21 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
         .sum();
     match used {
         Use::Lists => true,
-        // Entries of some lists, such as telephone numbers, hardly ever repeat. Then their form is the evidence.
+        // Entries of some lists, such as telephone numbers, hardly ever repeat. Then the form of the entries is the
+        // evidence.
         Use::Often => again * 10 >= entries || are_alike(texts, sign) || are_names(texts, sign),
-        // "Doe, John" is not a list. In lists, most entries occur in several cells.
+        // Most entries must occur in several cells, because `Doe, John` is not a list.
         Use::Any => again * 3 >= entries * 2 && !are_fixed_pairs(texts, sign),
     }
 }
 
-fn parts<'t>(text: &'t str, sign: &'t str) -> impl Iterator<Item = &'t str> {
+fn split_entries<'t>(text: &'t str, sign: &'t str) -> impl Iterator<Item = &'t str> {
     let parts = text.split(sign).map(str::trim);
     parts.filter(|part| !part.is_empty())
 }
 
-/// Whether, in nearly all cells, all entries have the same kinds of characters, including digits. Parts of other texts
-/// differ.
+/// Whether nearly all cells have entries of one form: all with digits, and with the same other kinds of characters.
+/// Other texts with the separator have parts of different forms.
 fn are_alike(texts: &[&str], sign: &str) -> bool {
     let kinds = |entry: &str| {
         [
@@ -93,7 +94,7 @@ fn are_alike(texts: &[&str], sign: &str) -> bool {
     };
     let (mut alike, mut all) = (0, 0);
     for text in texts {
-        let mut entries = parts(text, sign).map(kinds);
+        let mut entries = split_entries(text, sign).map(kinds);
         let first = entries.next();
         let rest: Vec<[bool; 3]> = entries.collect();
         if !rest.is_empty() {
@@ -116,22 +117,22 @@ fn are_names(texts: &[&str], sign: &str) -> bool {
     };
     let lists = texts
         .iter()
-        .filter(|text| parts(text, sign).nth(1).is_some());
+        .filter(|text| split_entries(text, sign).nth(1).is_some());
     let (mut names, mut all) = (0, 0);
     for text in lists {
         all += 1;
-        names += usize::from(parts(text, sign).all(is_name));
+        names += usize::from(split_entries(text, sign).all(is_name));
     }
     names * 5 >= all * 4
 }
 
-/// Whether nearly all cells have two entries in a fixed order, as in `Doe, John` and `Austin, TX`. In lists, an entry
-/// may be first or second.
+/// Whether nearly all cells have two entries in a fixed order, as in `Doe, John` and `Austin, TX`. In real lists, the
+/// same entry may be first or second.
 fn are_fixed_pairs(texts: &[&str], sign: &str) -> bool {
     let (mut first, mut second) = (HashSet::new(), HashSet::new());
     let mut pairs = 0;
     for text in texts {
-        let entries: Vec<&str> = parts(text, sign).collect();
+        let entries: Vec<&str> = split_entries(text, sign).collect();
         if let [one, other] = entries[..] {
             pairs += 1;
             first.insert(one);
@@ -142,7 +143,7 @@ fn are_fixed_pairs(texts: &[&str], sign: &str) -> bool {
     pairs * 10 >= texts.len() * 9 && both * 10 <= first.len() + second.len() - both
 }
 
-/// The separator together with the blanks that most cells have around it.
+/// The separator together with the blanks around it in most cells.
 fn separator_with_blanks(texts: &[&str], sign: &str) -> String {
     let sign = sign.trim_matches(' ');
     let mut counts: HashMap<String, usize> = HashMap::new();
@@ -171,7 +172,7 @@ mod tests {
             .iter()
             .map(|text| Cell::Text((*text).to_owned()))
             .collect();
-        find(&cells.iter().collect::<Vec<_>>())
+        find_separator(&cells.iter().collect::<Vec<_>>())
     }
 
     #[test]
@@ -205,7 +206,7 @@ mod tests {
                 ],
                 None,
             ),
-            // The same text in two cells, for example in two records of one book, is no evidence of a list.
+            // Two cells with the same text, for example in two records of one book, are no evidence of a list.
             (
                 &[
                     "Knopf; First edition (1)",
@@ -220,10 +221,10 @@ mod tests {
                 Some("; "),
             ),
             (&["a | b", "c", "d", "e", "f", "g"], None),
-            // A single known value is enough evidence for `|`, but not for `;`.
+            // A single value is enough evidence for the separator `|`, but not for `;`.
             (&["drama|crime"], Some("|")),
             (&["drama; crime"], None),
-            // Repeated cells are no evidence of a list.
+            // Cells that repeat another cell are no evidence of a list.
             (
                 &["(1) 2; (3) 4", "(1) 2; (3) 4", "(1) 2; (3) 4", "(5) 6"],
                 None,

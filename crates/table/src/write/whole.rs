@@ -70,7 +70,7 @@ impl Seek for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.is_whole {
-            // An error is ignored: the error that led here is reported, and the next run overwrites the file.
+            // The error is ignored: the error that led here is reported, and the next run overwrites the file.
             let _ = fs::remove_file(&self.part);
         }
     }

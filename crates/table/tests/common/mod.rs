@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<(Vec<Row>, Vec<RowFault>), TableError> {
     Ok((rows, faults))
 }
 
-/// A cell in the notation of these tests.
+/// Formats a cell in the notation of these tests, such as `∅` for a missing value.
 pub fn format_cell(cell: &Cell) -> String {
     match cell {
         Cell::Missing => String::from("∅"),
