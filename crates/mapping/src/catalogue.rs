@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_gets_the_nearest_one() {
+    fn an_unknown_name_gets_the_most_similar_one() {
         let error = find("x-path").err().unwrap_or_default();
         assert_eq!(error, "unknown processor `x-path`, did you mean `xpath`?");
     }

@@ -7,7 +7,7 @@ use crate::run::{OutOfTime, Run};
 
 /// An observer of a running chain, for traces.
 pub(crate) trait ChainObserver {
-    /// Whether the observer needs the processors' inputs. If not, they are not kept.
+    /// Whether the observer reads the inputs of processors. If not, they are not kept.
     const NEEDS_INPUTS: bool;
 
     fn observe_step<'p>(
@@ -19,7 +19,7 @@ pub(crate) trait ChainObserver {
     );
 }
 
-/// The observer that does nothing.
+/// An observer that does nothing, for chains that are not traced.
 pub(crate) struct NoObserver;
 
 impl ChainObserver for NoObserver {
@@ -29,7 +29,7 @@ impl ChainObserver for NoObserver {
 }
 
 impl Chain {
-    /// Runs the chain on the page, or on a part of it. Values without visible characters are dropped from the result.
+    /// Runs the chain on the page, or on a part of it. Values without visible characters are dropped.
     pub(crate) fn run<'p, W: ChainObserver>(
         &self,
         start: Item<'p>,
@@ -41,8 +41,8 @@ impl Chain {
         Ok(items)
     }
 
-    /// Runs the chain on the page to select the rows, which are searched further. Elements without a text stay: a card
-    /// may be only an image, and its information is in attributes.
+    /// Runs the chain on the page to select rows, for example the elements of a list. Elements without text are kept: a
+    /// row may consist of an image only, with its data in attributes.
     pub(crate) fn run_for_rows<'p, W: ChainObserver>(
         &self,
         run: &Run<'p>,
@@ -71,8 +71,8 @@ impl Chain {
         }
     }
 
-    /// Runs the chain so that each value found by its first step keeps its position. A value is `None` if the other
-    /// steps drop it.
+    /// Runs the chain so that each value found by its first step keeps its position in the result. The position is
+    /// `None` if a later step drops the value.
     pub(crate) fn run_with_positions<'p, W: ChainObserver>(
         &self,
         start: Item<'p>,

@@ -12,23 +12,23 @@ use webfill_values::{DateEvidence, DateOrder, Dates, NumberEvidence, Numbers};
 
 use crate::run::Processor;
 
-/// The columns of a page, by the chain step that reads their values.
+/// The columns of a page. A column is all values that the same chain step reads, such as one field in all rows.
 #[derive(Default)]
 pub(crate) struct Columns {
     reading: Cell<Reading>,
     of_step: RefCell<HashMap<usize, Column>>,
-    /// Whether a value that was read alone depends on other values of its column.
+    /// Whether the notation of a value that was read alone depends on other values of its column.
     depends: Cell<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Reading {
-    /// The processor sees all values of the field together.
+    /// The processor gets all values of the column at once.
     #[default]
     All,
-    /// The processor sees some of the values; the evidence of their column is still being gathered.
+    /// The processor gets some of the values, while evidence about the notation of the column is still gathered.
     Part,
-    /// The processor sees some of the values; the evidence of their column is complete.
+    /// The processor gets some of the values, and the evidence about the notation of their column is complete.
     Known,
 }
 
@@ -39,15 +39,15 @@ struct Column {
 }
 
 impl Columns {
-    /// Reads some of the values of a column. Returns whether any of them may be read differently once all values are
-    /// known.
+    /// Reads some values of a column, and keeps what they show about its notation. Also returns whether any of them may
+    /// be read differently once all values are known.
     pub(crate) fn gather_evidence<T>(&self, read: impl FnOnce() -> T) -> (T, bool) {
         self.depends.set(false);
         let done = self.with_reading(Reading::Part, read);
         (done, self.depends.take())
     }
 
-    /// Reads some of the values with the evidence of all gathered values.
+    /// Reads some values of a column, with the evidence of all values that were gathered before.
     pub(crate) fn with_evidence<T>(&self, read: impl FnOnce() -> T) -> T {
         self.with_reading(Reading::Known, read)
     }
@@ -59,14 +59,15 @@ impl Columns {
         done
     }
 
-    /// Whether the current value must wait for the rest of its column. If so, it is marked to be read again.
+    /// Whether the present value can only be read once the rest of its column is known. If so, it is marked to be read
+    /// again.
     pub(crate) fn postpone_if_partial(&self) -> bool {
         let puts_off = self.reading.get() == Reading::Part;
         self.depends.set(self.depends.get() || puts_off);
         puts_off
     }
 
-    /// The evidence of how these numbers are written.
+    /// What is known about the notation of these numbers, such as which mark begins a fraction.
     pub(crate) fn number_evidence(
         &self,
         step: &dyn Processor,
@@ -111,7 +112,8 @@ impl Columns {
     }
 }
 
-/// The identity of a step: a processor does not move while its mapping exists, so its address identifies it.
+/// The number that identifies a step. It is the step's address, because a processor does not move while its mapping
+/// exists.
 fn address(step: &dyn Processor) -> usize {
     ptr::from_ref(step).addr()
 }

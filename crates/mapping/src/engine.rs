@@ -45,7 +45,7 @@ impl Engine {
         &self.set
     }
 
-    /// The bounds of parsing a page.
+    /// The limits of parsing a page.
     pub fn document_limits(&self) -> &webfill_document::Limits {
         &self.limits.document
     }
@@ -156,23 +156,23 @@ impl Engine {
         }
         if wants.all_links {
             run.set_subject("all links".to_owned());
-            extraction.all_links = all_links(run)?;
+            extraction.all_links = find_all_links(run)?;
         }
         let is_read = run.page.is_parsed() || wants.all_links;
         if wants.shell && is_read && run.page.kind() == PageKind::Html {
             extraction.shell = run.page.tree().and_then(Document::shell);
         }
         if wants.feeds && run.page.kind() == PageKind::Html {
-            // Running out of time here does not discard what was already extracted.
+            // If the time is over here, the values that are already extracted are kept.
             match run.check_time() {
-                Ok(()) => extraction.feeds = feeds(run),
+                Ok(()) => extraction.feeds = find_feeds(run),
                 Err(OutOfTime) => run.warn("no time left to look for feeds"),
             }
         }
         Ok(())
     }
 
-    /// Reads the page with its mapping: fields, rows and links.
+    /// Extracts everything that the mapping selects on a page: fields, rows and links.
     fn apply_mapping(
         &self,
         index: MappingIndex,
@@ -187,10 +187,10 @@ impl Engine {
         extraction.listings = extract_listings(mapping, wants.row_links, run)?;
         let lists_rows = !mapping.rows.is_empty();
         if wants.mapped_links || lists_rows {
-            let links = mapped_links(mapping, run)?;
+            let links = find_mapped_links(mapping, run)?;
             if lists_rows {
                 let of_mapping = |link: &str| self.set.find(link) == Some(index);
-                let continuation = continuation(mapping, &links, of_mapping, run);
+                let continuation = find_continuation(mapping, &links, of_mapping, run);
                 extraction.continuation = Some(continuation);
             }
             if wants.mapped_links {
@@ -215,7 +215,7 @@ impl Engine {
             run.take_undecided();
             let found = field_value(field, &field.alternatives, Item::Page, run, &mut NoObserver)?;
             if let Some((value, index)) = found {
-                bytes += memory_of(&value);
+                bytes += estimate_memory(&value);
                 if bytes > self.limits.fields_bytes {
                     run.warn("the page's fields exceed the size limit; the rest was dropped");
                     break;
@@ -235,7 +235,7 @@ impl Engine {
     }
 }
 
-fn feeds(run: &Run<'_>) -> Vec<String> {
+fn find_feeds(run: &Run<'_>) -> Vec<String> {
     let mut links = Links::new(run.page, run.page.base(), MAX_FEEDS);
     if let Some(document) = run.page.tree() {
         document.feeds().for_each(|href| links.add(href));
@@ -243,24 +243,23 @@ fn feeds(run: &Run<'_>) -> Vec<String> {
     links.finish(run)
 }
 
-/// Stands for the number of the alternative if a field has no value because a value on the page can be read in two
-/// ways.
+/// In `alternatives`, the number of a field that has no value because the page's text can be read in two ways.
 const UNDECIDED: u64 = 0;
 
-/// The most feeds of a page that are taken.
+/// How many feeds of a page are kept at most.
 const MAX_FEEDS: usize = 20;
 
-/// The approximate memory of a value besides its text, in bytes.
+/// The approximate memory of a value in addition to its text, in bytes.
 const VALUE_BYTES: usize = 64;
 
-pub(crate) fn memory_of(value: &Value) -> usize {
+pub(crate) fn estimate_memory(value: &Value) -> usize {
     let content = match value {
         Value::String(text) => text.len(),
-        Value::Array(values) => values.iter().map(memory_of).sum(),
+        Value::Array(values) => values.iter().map(estimate_memory).sum(),
         Value::Object(object) => {
             let members = object
                 .iter()
-                .map(|(name, value)| name.len() + memory_of(value));
+                .map(|(name, value)| name.len() + estimate_memory(value));
             members.sum()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -268,7 +267,7 @@ pub(crate) fn memory_of(value: &Value) -> usize {
     VALUE_BYTES + content
 }
 
-/// The value of a field, and the index of the first alternative that yields one.
+/// The value of a field, and the index of the first alternative chain that yields one.
 pub(crate) fn field_value<'p, W: ChainObserver>(
     field: &Field,
     alternatives: &[Chain],
@@ -285,20 +284,24 @@ pub(crate) fn field_value<'p, W: ChainObserver>(
             }
         };
         if items.iter().any(Option::is_some) {
-            return Ok(value_of(field, items, run).map(|value| (value, index)));
+            return Ok(value_from_items(field, items, run).map(|value| (value, index)));
         }
     }
     Ok(None)
 }
 
-fn value_of(field: &Field, mut items: Vec<Option<Item<'_>>>, run: &Run<'_>) -> Option<Value> {
+fn value_from_items(
+    field: &Field,
+    mut items: Vec<Option<Item<'_>>>,
+    run: &Run<'_>,
+) -> Option<Value> {
     if !field.multiple {
         items.truncate(1);
     }
     let mut values = Vec::with_capacity(items.len());
     let mut bytes = 0;
     for item in items {
-        let value = item.map_or(Value::Null, |item| json_value(item, run));
+        let value = item.map_or(Value::Null, |item| item_to_json(item, run));
         bytes += value.as_str().map_or(0, str::len);
         values.push(value);
         if bytes > run.limits.step_bytes {
@@ -312,7 +315,7 @@ fn value_of(field: &Field, mut items: Vec<Option<Item<'_>>>, run: &Run<'_>) -> O
     }
 }
 
-fn json_value(item: Item<'_>, run: &Run<'_>) -> Value {
+fn item_to_json(item: Item<'_>, run: &Run<'_>) -> Value {
     if let Item::Number(number) = item {
         return Value::Number(number);
     }
@@ -324,7 +327,7 @@ fn json_value(item: Item<'_>, run: &Run<'_>) -> Value {
     Value::String(text[..length].to_owned())
 }
 
-fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
+fn find_mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     if mapping.url_parsers.is_empty() {
         return Ok(Vec::new());
     }
@@ -339,8 +342,8 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     Ok(links.finish(run))
 }
 
-/// How the list to which this page belongs continues.
-fn continuation(
+/// How the list that this page belongs to continues on further pages.
+fn find_continuation(
     mapping: &Mapping,
     links: &[String],
     of_mapping: impl Fn(&str) -> bool,
@@ -368,9 +371,9 @@ fn is_nofollow(document: &Document) -> bool {
     })
 }
 
-/// Every link of the page, unless the page forbids following them. An HTML page without a tree is not parsed for them:
-/// links are taken from its tags, which costs a fraction of parsing.
-fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
+/// Every link of the page, unless the page forbids following its links. If an HTML page has not been parsed into a
+/// tree, its links are taken from its tags, which costs a fraction of parsing.
+fn find_all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     run.check_time()?;
     if run.page.kind() == PageKind::Html && !run.page.is_parsed() {
         let scan = scan_links(run.page.text(), run.limits.links, run.deadline());
@@ -395,7 +398,7 @@ fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     Ok(links.finish(run))
 }
 
-/// Collects links, absolute and canonical, without duplicates.
+/// Collects links as absolute and canonical URLs, without duplicates.
 pub(crate) struct Links<'b> {
     page: &'b Page<'b>,
     base: &'b Url,
@@ -419,12 +422,12 @@ impl<'b> Links<'b> {
 
     /// Adds a link as it is written on the page.
     pub(crate) fn add(&mut self, text: &str) {
-        // Browsers strip only these characters (URL Standard, 4.4). Other blanks belong to the URL.
+        // Browsers strip only these characters from links (URL Standard, 4.4). Other white space belongs to the URL.
         let text = text.trim_matches(|c| c <= ' ');
         let link = match self.page.resolve_link(text, self.base) {
             Ok(url) => String::from(url),
-            // Refused links are kept as written, because the dispatcher counts them. A text too long to be a link is
-            // dropped.
+            // A link that is not a usable URL is kept as written, because the dispatcher counts such links. Only a text
+            // that is too long for a link is dropped.
             Err(_) if text.len() <= MAX_URL_BYTES => text.to_owned(),
             Err(_) => return self.left_out += 1,
         };

@@ -13,7 +13,7 @@ pub(crate) fn decode_references(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
-    // In this state (RCDATA) the tokenizer treats only references specially.
+    // In this state of the tokenizer (RCDATA), only references have a special meaning.
     let options = TokenizerOpts {
         initial_state: Some(State::RawData(RawKind::Rcdata)),
         discard_bom: false,

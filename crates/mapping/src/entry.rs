@@ -9,7 +9,7 @@ use crate::selectors::Selectors;
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) family: Family,
-    /// A sentence for the manual and for editors.
+    /// A sentence that explains the processor, for the manual and for editors.
     pub(crate) summary: &'static str,
     pub(crate) parameters: &'static [Parameter],
     pub(crate) examples: &'static [Example],
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
 pub(crate) type Build =
     fn(&Parameters<'_>, &mut Selectors) -> Result<Box<dyn Processor>, Vec<Refusal>>;
 
-/// The manual's heading for a processor.
+/// The group of processors to which a processor belongs in the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Find,
@@ -43,7 +43,7 @@ pub(crate) struct Parameter {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) presence: Presence,
-    /// Half a sentence for the manual and for editors.
+    /// Explains the parameter in half a sentence, for the manual and for editors.
     pub(crate) meaning: &'static str,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Kind {
     /// An object whose values are texts.
     TextTable,
     Choice(&'static [&'static str]),
-    /// The number or the name of a group of a regular expression.
+    /// A group of a regular expression, by its number or its name.
     Group,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Presence {
     Boolean(bool),
 }
 
-/// An example of a processor. A test runs it.
+/// An example of a processor for the manual. A test checks its output.
 pub(crate) struct Example {
     /// The parameters, as JSON.
     pub(crate) parameters: &'static str,
@@ -79,18 +79,19 @@ pub(crate) struct Example {
     pub(crate) output: &'static [&'static str],
 }
 
-/// The input of an example.
+/// The input of the processor in an example.
 pub(crate) enum Input {
     /// An HTML page, for a processor that begins a chain.
     Page(&'static str),
-    /// The values that the previous processor returned.
+    /// The values that the previous processor of the chain returned.
     Values(&'static [&'static str]),
 }
 
-/// An invalid value of a parameter.
+/// Why the value of a parameter is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The parameter, such as `expression` or `formats[1]`; empty if the fault is in the parameters together.
+    /// The path of the parameter, such as `expression` or `formats[1]`; empty if several parameters do not fit
+    /// together.
     pub(crate) parameter: String,
     pub(crate) message: String,
 }

@@ -19,7 +19,7 @@ pub enum PageKind {
     Text,
 }
 
-/// A decoded page.
+/// A page to extract from, as decoded text.
 #[derive(Debug, Clone, Copy)]
 pub struct PageInput<'a> {
     /// The canonical URL that the page was read from, after redirects.
@@ -28,7 +28,8 @@ pub struct PageInput<'a> {
     pub text: &'a str,
 }
 
-/// Name and value of a document's metadata: `title`, `author`, `created`, `modified`, `pages`.
+/// Name and value of one item of a document's metadata. The names are `title`, `author`, `created`, `modified`,
+/// `pages`.
 pub type Metadatum = (&'static str, String);
 
 /// The parts of a page that are extracted in addition to the fields.
@@ -36,15 +37,15 @@ pub type Metadatum = (&'static str, String);
 pub struct RequestedParts {
     /// The links that the mapping's url_parsers select.
     pub mapped_links: bool,
-    /// The links of rows, to pages that may fill their records.
+    /// The links from rows to pages that may fill their records.
     pub row_links: bool,
     /// Every link of the page.
     pub all_links: bool,
-    /// The feeds that the page names.
+    /// The feeds (RSS, Atom) that the page names.
     pub feeds: bool,
-    /// Whether to find out if the page is an empty shell. Works only if the page's tree is read at all.
+    /// Whether the page is an empty shell, which its scripts would fill. Known only if the page is parsed into a tree.
     pub shell: bool,
-    /// The deadline of the extraction.
+    /// When the extraction must end.
     pub deadline: Option<Instant>,
     /// The encoding of the page, which browsers also use for the queries of its links; UTF-8 if unset.
     pub encoding: Option<&'static Encoding>,
@@ -60,48 +61,49 @@ pub struct Extraction {
     /// The layout of the page, see [`webfill_document::Document::sketch`]. `None` if no mapping matched, or if the
     /// extraction did not parse the page into a tree.
     pub template: Option<String>,
-    /// The evidence that the page is an empty shell, if it was requested and the page is one.
+    /// The evidence that the page is an empty shell, which its scripts would fill. `None` if it is not one, or if this
+    /// was not requested.
     #[serde(skip)]
     pub shell: Option<Shell>,
     /// The values of the fields: a text, a number, or a list of them if the field has `multiple`. Fields without a
     /// value are absent.
     pub fields: Map<String, Value>,
-    /// The rows of the page, for each rule of the mapping.
+    /// The rows of the page, one listing for each row rule of the mapping.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listings: Vec<Listing>,
-    /// How the list to which the page belongs continues, if the mapping has rows.
+    /// How the list that the page belongs to continues on further pages; `None` if the mapping has no rows.
     #[serde(skip)]
     pub continuation: Option<Continuation>,
     /// For each field whose value is not from its first chain: the number of the alternative that yielded it, from 1.
-    /// The number 0 marks a field without a value, because the page's text can be read in two ways.
+    /// The number is 0 if the field has no value because the page's text can be read in two ways.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub alternatives: Map<String, Value>,
     /// The links that the mapping selects, absolute and canonical, without duplicates. A link that is
     /// not an http or https URL is included as written, so that the dispatcher can count it.
     pub links: Vec<String>,
-    /// Every link of the page, if wanted; in the same form as `links`.
+    /// Every link of the page, if requested, in the same form as `links`.
     pub all_links: Vec<String>,
-    /// The feeds (RSS, Atom) that the page names as its alternates, if wanted: absolute and canonical.
+    /// The feeds (RSS, Atom) that the page names as its alternates, if requested: absolute and canonical URLs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub feeds: Vec<String>,
-    /// Why the end of the page was not read, if so.
+    /// Why the end of the page was not read; `None` if the whole page was read.
     pub truncated: Option<String>,
-    /// Messages about everything that was cut, skipped or abandoned.
+    /// Messages about values that were cut, skipped or dropped.
     pub warnings: Vec<String>,
 }
 
-/// How a list continues from one of its pages.
+/// How a list of rows continues, as seen from one of its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Continuation {
     /// The page's links to further pages of the same mapping.
     pub next: Vec<String>,
     /// Whether the page's URL shows that this is not the first page of the list.
     pub is_further: bool,
-    /// Whether the page says how many pages the list has.
+    /// Whether the page gives the number of pages of the list.
     pub is_counted: bool,
-    /// Whether the further pages are computed from a count that the page lacks.
+    /// Whether the URLs of the further pages are computed from a count, but the page does not have this count.
     pub lacks_count: bool,
-    /// Whether something was left out because a limit was exceeded.
+    /// Whether rows, links or values were left out because of a limit.
     pub is_cut: bool,
 }
 

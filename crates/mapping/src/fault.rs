@@ -6,11 +6,11 @@ use std::fmt;
 /// An error in a mapping file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The file, as it was named to the loader.
+    /// The name of the file, as the loader was given it.
     pub source: String,
-    /// The line, counted from 1; unknown if the file could not be read at all.
+    /// The line, counted from 1; `None` if the file could not be read.
     pub line: Option<usize>,
-    /// The column, counted from 1; known only for JSON that does not parse.
+    /// The column, counted from 1; `None` unless the text is not valid JSON.
     pub column: Option<usize>,
     /// The path in the JSON, such as `fields[1].processors[0].parameters.expression`; empty for the file as a whole.
     pub path: String,
@@ -49,7 +49,7 @@ impl fmt::Display for LoadErrors {
     }
 }
 
-/// Formats a user's text for a message: quoted, on one line, shortened.
+/// Formats a text for an error message: in quotes, on one line, shortened.
 pub(crate) fn quote(text: &str) -> String {
     const SHOWN_CHARS: usize = 120;
     let mut shown = String::with_capacity(text.len().min(SHOWN_CHARS) + 2);
@@ -70,7 +70,7 @@ pub(crate) fn quote(text: &str) -> String {
     shown
 }
 
-/// Sorts the names, most similar to `typed` first.
+/// Sorts names by their similarity to `typed`, the most similar first.
 pub fn nearest_first<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let likeness = |name: &str| strsim::jaro_winkler(&typed.to_lowercase(), &name.to_lowercase());
     let mut names: Vec<(f64, &str)> = names
@@ -81,7 +81,7 @@ pub fn nearest_first<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) 
     names.into_iter().map(|(_, name)| name).collect()
 }
 
-/// The end of a message that suggests the name most similar to `typed`, if there is one.
+/// The end of an error message that suggests the name most similar to `typed`; empty if no name is similar.
 pub(crate) fn did_you_mean<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     const NEAR: f64 = 0.75;
     let folded = typed.to_ascii_lowercase().replace('-', "_");

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-/// Lines by JSON path, and paths of keys that repeat an earlier key of the same object.
+/// The lines of JSON values by their paths, and the paths of keys that an object has twice.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
     lines: HashMap<String, usize>,
@@ -11,7 +11,7 @@ pub(crate) struct Positions {
 }
 
 impl Positions {
-    /// Walks `text`. `serde_json` must have accepted it, which also bounds its depth.
+    /// Finds the positions in a JSON text. `serde_json` must have parsed it before, which limits its depth.
     pub(crate) fn from_text(text: &str) -> Positions {
         let mut walk = Walk {
             bytes: text.as_bytes(),
@@ -23,7 +23,7 @@ impl Positions {
         walk.found
     }
 
-    /// The line of the value at `path`, or of the nearest value around it.
+    /// The line of the value at `path`, or of the innermost value that contains it.
     pub(crate) fn line(&self, path: &str) -> Option<usize> {
         let mut path = path;
         loop {
@@ -123,7 +123,7 @@ impl Walk<'_> {
         self.at += 1;
     }
 
-    /// Reads the string that starts here, and resolves its escapes.
+    /// Reads the string that begins at the current position, and resolves its escapes.
     fn read_string(&mut self) -> String {
         let start = self.at;
         self.at += 1;

@@ -15,10 +15,11 @@ const MAX_NESTING: usize = 64;
 /// The cost of a call of `match` or `search`, in visited values. It is high because each call compiles its expression.
 const REGEX_CALL_VISITS: usize = 256;
 
-/// The most memory that one value takes, in bytes.
+/// The greatest memory that one value takes, in bytes.
 const VALUE_BYTES: usize = 300;
 
-/// Reads the JSON of `text` if that takes at most `memory_bytes`. Skips the wrappers that pages put around JSON.
+/// Parses the JSON in `text` if it needs at most `memory_bytes`. Skips text that pages put around JSON, such as
+/// comments.
 ///
 /// # Errors
 ///
@@ -31,7 +32,7 @@ pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<
             limits.json_values
         ));
     }
-    let needed = memory_of(text);
+    let needed = estimate_memory(text);
     if needed > memory_bytes {
         return Err(format!(
             "about {} MiB of memory, {} are left",
@@ -47,13 +48,13 @@ pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<
     }
 }
 
-/// An upper bound of the memory that the JSON in a text needs, in bytes. Values in lists, and in objects with one or a
-/// few members, cost the most: 290 bytes each, measured while the lists grow.
-pub(crate) fn memory_of(text: &str) -> usize {
+/// An upper bound of the memory for the JSON in a text, in bytes. Values in lists and in small objects cost most: 290
+/// bytes each, as measured while lists grow.
+pub(crate) fn estimate_memory(text: &str) -> usize {
     count_values(text) * VALUE_BYTES + text.len()
 }
 
-/// An upper bound of the number of values: every value except the first follows a comma or an opening
+/// An upper bound of the number of values in a JSON text: each value except the first follows a comma or an opening
 /// bracket.
 fn count_values(text: &str) -> usize {
     let mut in_string = false;
@@ -125,15 +126,15 @@ impl JsonQuery {
     }
 }
 
-/// The parts of an expression that multiply its cost.
+/// The parts of a JSONPath expression that multiply its cost.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Cost {
-    /// The number of `..`. Each one after the first visits every value once for each level above it.
+    /// The number of `..`. Each `..` after the first visits every value once for each level above it.
     descendants: u32,
-    /// The number of `$` within filters. Each starts from the root for every tested value.
+    /// The number of `$` within filters. For each tested value, such a `$` starts again from the root.
     restarts: u32,
-    /// The number of selectors within one bracket, multiplied over all brackets: `[*,*]` doubles the cost of everything
-    /// after it.
+    /// How many selectors the brackets have, multiplied over all brackets. For example, `[*,*]` doubles the cost of
+    /// everything after it.
     selectors: usize,
     regex_calls: bool,
     nesting: usize,
@@ -182,7 +183,7 @@ impl Cost {
         self.descendants > 1 || self.restarts > 0 || self.selectors > 1 || self.regex_calls
     }
 
-    /// A rough upper bound of how many values the expression visits on `value`.
+    /// A rough upper bound of the number of values that the expression visits within `value`.
     fn estimate_visits(&self, value: &Value) -> usize {
         let (values, depth) = count_and_depth(value);
         let levels = depth.saturating_pow(self.descendants.saturating_sub(1));
@@ -198,7 +199,7 @@ impl Cost {
     }
 }
 
-/// The number of values, and their depth. The parser bounds the depth.
+/// The number of values within a value, and their greatest depth. Recursive, because the parser limits the depth.
 fn count_and_depth(value: &Value) -> (usize, usize) {
     let add = |(values, depth): (usize, usize), child: &Value| {
         let (more, deeper) = count_and_depth(child);

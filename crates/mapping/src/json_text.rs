@@ -10,7 +10,7 @@ use crate::entities;
 /// The deepest nesting, the same as in `serde_json`.
 const MAX_DEPTH: usize = 128;
 
-/// The values in a text.
+/// The JSON values in a text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct JsonText {
     pub(crate) values: Vec<Value>,
@@ -18,7 +18,7 @@ pub(crate) struct JsonText {
     pub(crate) oddity: Option<String>,
 }
 
-/// Reads a text of at most `most` values.
+/// Reads the JSON values in a text, at most `most`.
 pub(crate) fn read(text: &str, most: usize) -> JsonText {
     let text = text.trim_matches(|c| is_white_space(c) || is_invisible(c));
     if !may_lose_digits(text)
@@ -42,7 +42,7 @@ pub(crate) fn read(text: &str, most: usize) -> JsonText {
     }
 }
 
-/// Whether a number in the text may have more digits than a double holds: 16 in a row, or an exponent.
+/// Whether a number in the text may have more digits than a double can hold: it has 16 digits in a row, or an exponent.
 fn may_lose_digits(text: &str) -> bool {
     let mut length = 0;
     for pair in text.as_bytes().windows(2) {
@@ -58,7 +58,7 @@ fn may_lose_digits(text: &str) -> bool {
     false
 }
 
-/// Whether a text was HTML-encoded once too often.
+/// Whether the quotes of a JSON text are character references, because it was encoded for HTML once too often.
 fn is_html_encoded(text: &str) -> bool {
     let first = text.trim_start_matches(['{', '[', ' ', '\n', '\r', '\t']);
     first.len() < text.len()
@@ -75,7 +75,7 @@ struct Reader<'t> {
     oddity: Option<String>,
 }
 
-/// Why the rest of a text is not read.
+/// The reason why the rest of a text is not read.
 type Fault = String;
 
 impl<'t> Reader<'t> {
@@ -106,7 +106,7 @@ impl<'t> Reader<'t> {
             }
         };
         if fault.is_some() {
-            // A number or a word before other text is not JSON.
+            // A single number or word is not kept, because it may be the beginning of other text.
             values.retain(|value: &Value| value.is_object() || value.is_array());
         }
         let fault = fault.or_else(|| values.is_empty().then(|| "it is empty".to_owned()));
@@ -136,7 +136,7 @@ impl<'t> Reader<'t> {
         is_next
     }
 
-    /// Skips the prefix that some servers put before their JSON, so that scripts of other sites cannot use it.
+    /// Skips `)]}'`, which some servers put before their JSON so that scripts of other sites cannot use it.
     fn skip_prefix(&mut self) {
         if self.take(")]}'") {
             self.take(",");
@@ -170,8 +170,8 @@ impl<'t> Reader<'t> {
         self.at += length.unwrap_or(self.unread_text().len());
     }
 
-    /// Skips the rest of the line. Stops before a mark of a comment or CDATA section that is the first text in it,
-    /// because JSON may follow the mark.
+    /// Skips the rest of the line. If a mark of a comment or CDATA section comes first in it, stops before the mark,
+    /// because JSON may follow there.
     fn skip_line(&mut self) {
         self.note_oddity("it holds comments");
         let line = self
@@ -316,7 +316,7 @@ impl<'t> Reader<'t> {
             'r' => '\r',
             't' => '\t',
             'u' => self.read_unicode_escape()?,
-            // JavaScript escapes this quote where texts are in single quotes.
+            // JavaScript allows this escape in texts in single quotes; JSON does not.
             '\'' => {
                 self.note_oddity("it has needlessly escaped quotes");
                 '\''
@@ -372,7 +372,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Reads a number with all its digits: as a text if no JSON number can hold them.
+/// Parses a number with all its digits. It becomes a text if no JSON number can hold them.
 fn parse_number(word: &str) -> Option<Value> {
     let begins = word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     if !begins {

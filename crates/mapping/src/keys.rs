@@ -17,7 +17,7 @@ pub(crate) const fn optional_key(name: &'static str) -> Key {
     }
 }
 
-/// Keys of a mapping. `$schema` is for editors.
+/// The keys of a mapping. Editors use `$schema`.
 pub(crate) const MAPPING_KEYS: &[Key] = &[
     optional_key("$schema"),
     required_key("name"),
@@ -48,7 +48,8 @@ pub(crate) const FIELD_KEYS: &[Key] = &[
 ];
 pub(crate) const STEP_KEYS: &[Key] = &[required_key("type"), optional_key("parameters")];
 
-/// The pattern of field names. They are keys in databases, where `$` and `.` have a special meaning.
+/// The pattern of field names. They are keys in databases, where `$` and `.` have a special meaning, so both are
+/// excluded.
 pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";
-/// The pattern of mapping names. They are used in commands and logs.
+/// The pattern of mapping names. They are used in commands and logs, so special characters are excluded.
 pub(crate) const MAPPING_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";

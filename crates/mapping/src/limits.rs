@@ -3,27 +3,27 @@
 /// The limits of one extraction. Anything beyond them is cut, with a warning.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The most values that one processor may yield.
+    /// How many values one processor may yield.
     pub values: usize,
-    /// The most rows that one page may have for each rule.
+    /// How many rows one page may have for each row rule.
     pub rows: usize,
-    /// The most bytes of one row.
+    /// The largest row, in bytes.
     pub row_bytes: usize,
-    /// The most bytes of one value. The page's own text is not a value.
+    /// The largest value, in bytes. The page's own text may be larger.
     pub value_bytes: usize,
-    /// The most bytes of all values that one processor yields together.
+    /// The most bytes that all values of one processor may have together.
     pub step_bytes: usize,
-    /// The most bytes of the values of all fields of one page together.
+    /// The most bytes that the values of all fields of one page may have together.
     pub fields_bytes: usize,
-    /// The most memory of all trees and all JSON of one page, by an upper estimate, in bytes.
+    /// The most memory for all trees and all JSON of one page, in bytes, as estimated from above.
     pub memory_bytes: usize,
-    /// The most links that one page may yield.
+    /// How many links one page may yield.
     pub links: usize,
-    /// The most objects, lists and scalars in one JSON text. Larger texts are not parsed.
+    /// How many objects, lists and scalars one JSON text may have. A text with more is not parsed.
     pub json_values: usize,
-    /// The most visits of values that one JSONPath may need on one JSON text, as estimated before it runs.
+    /// How many values one JSONPath may visit in one JSON text, as estimated before it runs.
     pub json_visits: usize,
-    /// The most warnings that are kept.
+    /// How many warnings are kept.
     pub warnings: usize,
     /// The limits on parsing a page, and on evaluating one XPath or CSS selector on it.
     pub document: webfill_document::Limits,
@@ -49,13 +49,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Limits of an extraction that may use this much memory. Three quarters are for trees and JSON. The rest is for
-    /// the fields and for the values that processors yield: two steps are in memory at the same time.
+    /// The limits for an extraction that may use this much memory. Three quarters are for trees and JSON. The rest is
+    /// for fields and for the values of processors, where the values of two steps are in memory at the same time.
     pub fn with_memory(memory_bytes: usize) -> Limits {
         let most = Limits::default();
         let memory = memory_bytes / 4 * 3;
         let document = webfill_document::Limits {
-            // The tree of a text takes three times its length.
+            // A tree takes about three times the memory of its text.
             input_bytes: most.document.input_bytes.min(memory / 4),
             memory_bytes: memory,
             ..most.document.clone()

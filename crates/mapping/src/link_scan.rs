@@ -1,4 +1,4 @@
-//! Finds the links of a page from its tags, without building a tree.
+//! Finds the links of an HTML page in its tags, without building a tree.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -27,11 +27,11 @@ pub(crate) struct LinkScan {
 
 const PIECE_BYTES: usize = 16 << 10;
 
-/// The scan ends if no token arrives for this long. A hostile tag may have so many attributes that comparing each
-/// with all earlier ones takes too long.
+/// The scan ends if it gets no token for this long. A hostile tag may have so many attributes that comparing each with
+/// all earlier ones takes too long.
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(300);
 
-/// Scans `html` until the deadline, or until there are twice as many links as wanted: some are duplicates.
+/// Scans `html` for links until the deadline, or until it has twice as many as wanted, because some are duplicates.
 pub(crate) fn scan_links(html: &str, most: usize, deadline: Option<Instant>) -> LinkScan {
     let tokenizer = Tokenizer::new(Tags::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
@@ -83,8 +83,8 @@ impl Tags {
         self.scan.borrow().hrefs.len()
     }
 
-    /// Collects links, the base and `nofollow`. Also notifies the tokenizer where raw text begins, as the tree builder
-    /// would.
+    /// Collects the link or the base of a start tag, and notes `nofollow`. Also informs the tokenizer where raw text
+    /// begins, as a tree builder does.
     fn read_start_tag(&self, tag: &Tag) -> TokenSinkResult<()> {
         match tag.name {
             local_name!("a") | local_name!("area") => {

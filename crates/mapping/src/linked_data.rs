@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::entities;
 
-/// Converts a value to its plain form. Recursive: the parser bounds the depth.
+/// Converts a value of linked data to its plain form. Recursive, because the parser limits the depth.
 pub(crate) fn to_plain_form(value: Value) -> Value {
     match value {
         Value::String(text) if has_reference(&text) => {

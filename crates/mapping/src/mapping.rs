@@ -25,16 +25,16 @@ pub(crate) struct Mapping {
     pub(crate) version: String,
     pub(crate) description: Option<String>,
     pub(crate) lane: Option<PageLane>,
-    /// Headers sent with the requests for the mapping's pages. Their names are in lower case.
+    /// Headers that are sent with requests for the mapping's pages. Their names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// The fields that identify the record a page is about.
+    /// The fields by which the record that a page is about is recognised.
     pub(crate) match_fields: Vec<String>,
     pub(crate) url_parsers: Vec<Chain>,
     pub(crate) fields: Vec<Field>,
     pub(crate) rows: Vec<RowRule>,
 }
 
-/// The lane in which a mapping wants its pages to be read, whatever the lane of the crawl.
+/// How the pages of a mapping are to be read, whatever the setting of the crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageLane {
     /// The pages are read as the server sends them, without a browser.
@@ -44,12 +44,12 @@ pub enum PageLane {
 }
 
 impl PageLane {
-    /// The names that mapping files use.
+    /// The names of the lanes in mapping files.
     pub(crate) const NAMES: [(&'static str, PageLane); 2] =
         [("http", PageLane::Http), ("browser", PageLane::Browser)];
 }
 
-/// A field. Its value comes from the first alternative that yields one.
+/// A field of a mapping. Its value comes from the first alternative chain that yields one.
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) multiple: bool,
@@ -124,7 +124,7 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
     named.map(|(_, lane)| *lane)
 }
 
-/// Reads the fields that identify the record of a page.
+/// Reads `match`: the fields by which the record that a page is about is recognised.
 fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for at in reader.read_list_of(object, "match") {
@@ -298,7 +298,7 @@ fn read_field(
     })
 }
 
-/// Reads the chains of a field.
+/// Reads the chains of a field, from `processors` or `alternatives`.
 pub(crate) fn read_chains(
     at: &ValueAtPath<'_>,
     object: &Object<'_>,
@@ -364,7 +364,7 @@ pub(crate) fn read_chain(
 }
 
 impl Step {
-    /// The XPath, if it searches from the root of the page, whatever earlier steps have found.
+    /// The XPath of this step, if it searches from the root of the page even after other steps have selected elements.
     pub(crate) fn root_xpath(&self) -> Option<&str> {
         let expression = self.parameters.get("expression")?.as_str()?;
         (self.name == XPATH.name && ignores_context(expression)).then_some(expression)

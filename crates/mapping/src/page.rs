@@ -23,9 +23,9 @@ pub(crate) struct Page<'a> {
     json: OnceCell<Vec<Value>>,
     json_ld: OnceCell<Vec<Value>>,
     base: OnceCell<Url>,
-    /// The trees of texts that processors of a chain have parsed as HTML.
+    /// The trees of texts that processors have parsed as HTML.
     fragments: Arena<Document>,
-    /// How much of `limits.memory_bytes` fragments and JSON have used.
+    /// How much of `limits.memory_bytes` is used by parsed texts and JSON, in bytes.
     memory_used: Cell<usize>,
     limits: &'a Limits,
     deadline: Option<Instant>,
@@ -79,7 +79,7 @@ impl<'a> Page<'a> {
         self.input.url
     }
 
-    /// Whether the tree exists already.
+    /// Whether the page has been parsed into a tree.
     pub(crate) fn is_parsed(&self) -> bool {
         self.document.get().is_some()
     }
@@ -88,7 +88,7 @@ impl<'a> Page<'a> {
         self.input.kind
     }
 
-    /// The tree of an HTML or XML page. Other pages cause a warning.
+    /// The tree of an HTML or XML page. Warns and returns `None` for other pages.
     pub(crate) fn document_or_warn(&self, run: &Run<'_>) -> Option<&Document> {
         let document = self.tree();
         if document.is_none() {
@@ -97,7 +97,7 @@ impl<'a> Page<'a> {
         document
     }
 
-    /// The tree, if this kind of page has one.
+    /// The tree of the page; `None` if this kind of page has none.
     pub(crate) fn tree(&self) -> Option<&Document> {
         let parse = match self.input.kind {
             PageKind::Html => Document::parse_html,
@@ -116,10 +116,10 @@ impl<'a> Page<'a> {
         Some(truncation.to_string())
     }
 
-    /// Parses a text of a chain as HTML.
+    /// Parses a text that a processor gets as HTML.
     pub(crate) fn parse_fragment(&self, text: &str) -> &Document {
         let mut limits = self.document_limits();
-        // Reserve memory: expressions may need a copy of the fragment later.
+        // Only a quarter of the memory is allowed, because expressions may need copies of the fragment later.
         limits.memory_bytes = limits.memory_bytes.min(self.memory_left() / 4);
         let fragment = Document::parse_html(text, &limits);
         self.use_memory(fragment.memory_bytes());
@@ -149,7 +149,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The base URL of relative links: from the page's base element, else the page's URL.
+    /// The URL against which relative links are resolved: that of the page's `base` element, or else the page's own.
     pub(crate) fn base(&self) -> &Url {
         self.base.get_or_init(|| {
             let href = self.tree().and_then(Document::base_href);
@@ -201,7 +201,7 @@ impl<'a> Page<'a> {
                     if let Some(oddity) = read.oddity {
                         run.warn(format_args!("JSON of the page is not pure: {oddity}"));
                     }
-                    self.use_memory(json_query::memory_of(text));
+                    self.use_memory(json_query::estimate_memory(text));
                     values.extend(read.values);
                 }
                 Err(reason) => run.warn(format_args!("JSON of the page was skipped: {reason}")),

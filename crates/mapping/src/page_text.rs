@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use webfill_document::NodeRef;
 
-/// The readable text of `node`, up to about `max_bytes`.
+/// The text of a node as a reader sees it, up to about `max_bytes`.
 pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     let mut writer = Writer::default();
     if node.is_text() {
@@ -16,8 +16,8 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     writer.text
 }
 
-/// The text of a value as the page has it, but with a space wherever the page shows a gap, and between digits and
-/// raised or lowered ones. Without the spaces, `12<br>34` would be one number, and `19<sup>99</sup>` another.
+/// The text of a value, with spaces where the page shows a gap, and before and after raised or lowered digits. Without
+/// them, `12<br>34` would be one number, and `19<sup>99</sup>` another.
 pub fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
     if !node.children().any(NodeRef::is_element) {
         return Cow::Borrowed(node.text());
@@ -30,12 +30,12 @@ pub fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
 #[derive(Default)]
 struct ValueText {
     text: String,
-    /// Whether raised or lowered text begins or has just ended here.
+    /// Whether raised or lowered text begins here, or has just ended.
     is_raised: bool,
 }
 
 impl ValueText {
-    /// Writes the text of a node. Recursive: documents bound their depth.
+    /// Writes the text of a node. Recursive, because the depth of documents is limited.
     fn write(&mut self, node: NodeRef<'_>) {
         for child in node.children() {
             if child.is_text() {
@@ -88,7 +88,7 @@ fn is_invisible(tag: &str) -> bool {
     )
 }
 
-/// Writes the text of a node. Recursive: documents bound their depth.
+/// Writes the text of a node. Recursive, because the depth of documents is limited.
 fn write_node(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize) {
     if writer.text.len() > max_bytes {
         return;
@@ -100,7 +100,7 @@ fn write_node(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: u
         };
     }
     let Some(tag) = node.tag() else {
-        // Only the document itself has children but is no element.
+        // A node without a tag that has children is the document itself.
         node.children()
             .for_each(|child| write_node(child, writer, in_pre, max_bytes));
         return;
@@ -137,7 +137,7 @@ fn gap_around(tag: &str) -> usize {
     }
 }
 
-/// Text with pending white space, which is written only before the next word.
+/// Text whose white space at the end is pending: it is written only before the next word.
 #[derive(Default)]
 struct Writer {
     text: String,
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_is_what_a_reader_sees() {
+    fn readable_text_has_the_white_space_that_a_reader_sees() {
         for (html, expected) in [
             ("a<b>b</b> c\n\n <i> d</i>", "ab c d"),
             ("<p>one</p>\n\n<p>two<p>three", "one\n\ntwo\n\nthree"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_at_the_limit() {
+    fn readable_text_stops_at_the_limit() {
         let html = "<p>word</p>".repeat(10_000);
         let document = Document::parse_html(&html, &Limits::default());
         assert!(readable_text(document.root(), 1000).len() < 1100);

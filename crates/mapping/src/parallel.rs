@@ -10,16 +10,16 @@ use self::way::{ChainPath, Language, Piece, select_processors};
 use crate::mapping::{Field, Mapping};
 use crate::set::{MappingIndex, MappingSet};
 
-/// Fields of a mapping that should be rows.
+/// Fields of a mapping that should be read as rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParallelLists {
     pub fields: Vec<String>,
-    /// A `rows` rule that reads the fields entry by entry. It replaces them in the mapping.
+    /// The `rows` rule that reads the fields entry by entry. It replaces the fields in the mapping.
     pub rewrite: Value,
 }
 
 impl MappingSet {
-    /// The fields of a mapping that are parallel lists: their chains lead to the same entries.
+    /// Finds fields of a mapping that are parallel lists: their chains lead to the same entries of a page.
     pub fn parallel_lists(&self, index: MappingIndex) -> Vec<ParallelLists> {
         let mapping = self.mapping(index);
         let mut open = collect_lists(mapping);
@@ -35,15 +35,15 @@ impl MappingSet {
         found
     }
 
-    /// The names of the list fields that do not keep the positions of empty values.
+    /// The names of the list fields in which empty values do not keep their positions, so that the values may shift.
     pub fn lists_without_positions(&self, index: MappingIndex) -> Vec<&str> {
         let fields = self.mapping(index).fields.iter();
         let lists = fields.filter(|field| is_list(field));
         lists.map(|field| field.name.as_str()).collect()
     }
 
-    /// Builds the rule that reads these fields of a mapping in each of the elements selected by the XPath. `None` if
-    /// their chains do not work within an element.
+    /// Builds the row rule that reads these fields of a mapping in each element that the XPath `entries` selects.
+    /// `None` if the chains of the fields do not work within an element.
     pub fn rows_rule(
         &self,
         index: MappingIndex,
@@ -78,7 +78,7 @@ fn collect_lists(mapping: &Mapping) -> Vec<List<'_>> {
     with_way.collect()
 }
 
-/// The path to the entries that most fields share. If there are several such paths, the longest.
+/// The path to the entries that most lists have in common. Of several such paths, the longest.
 fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
     let prefixes = lists
         .iter()
@@ -101,7 +101,7 @@ fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
     best.map(|(_, _, prefix)| prefix.to_vec())
 }
 
-/// Whether the prefix selects entries, and enough of the paths below it read a part of every entry.
+/// Whether a prefix selects entries of a list, and enough of the paths below it read one value of each entry.
 fn selects_entries(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     let Some(last) = prefix.last().filter(|last| last.repeats()) else {
         return false;
@@ -111,14 +111,14 @@ fn selects_entries(prefix: &[Piece], within: &[&ChainPath]) -> bool {
         .filter(|way| way.is_list_below(prefix))
         .count();
     let needed = match last.language {
-        // A JSON list is a list whatever else is there, so one part of each entry is evidence enough.
+        // In JSON, a list is certainly a list, so a single value of each entry is enough evidence.
         Language::JsonPath => 1,
         _ => 2,
     };
     within.len() >= 2 && within.len() - lists >= needed
 }
 
-/// Whether several of the paths read different things from the same elements.
+/// Whether several paths read different things, such as text and an attribute, from the same elements.
 fn have_same_elements(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     let is_single = |piece: &Piece| piece.language == Language::JsonPath;
     let same = within
@@ -155,7 +155,7 @@ fn rewrite_as_rows(mapping: &Mapping, prefix: &[Piece], within: &[List<'_>]) -> 
     }
 }
 
-/// Finds terms and their descriptions, which are siblings instead of parts of one entry.
+/// Finds lists of terms (`dt`) and their descriptions (`dd`). These are siblings, not parts of a common entry.
 fn find_definitions(mapping: &Mapping, lists: &mut Vec<List<'_>>) -> Option<ParallelLists> {
     let ends_in = |way: &ChainPath, tag: &str| way.pieces.last().and_then(Piece::tag) == Some(tag);
     let before = |way: &ChainPath| way.pieces[..way.pieces.len() - 1].to_vec();
@@ -200,7 +200,7 @@ fn build_rule(mapping: &Mapping, select: Value, fields: Vec<Value>) -> Value {
     })
 }
 
-/// The field that most likely identifies an entry, judging by its name.
+/// The field that most likely identifies an entry, as its name suggests.
 fn likeliest_key<'n>(names: &[&'n str]) -> Option<&'n str> {
     const NAMES_OF_KEYS: [&str; 10] = [
         "id", "url", "link", "href", "sku", "isbn", "code", "item", "name", "title",

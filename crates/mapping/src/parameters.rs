@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 use crate::entry::{Entry, Kind, Parameter, Presence};
 use crate::reader::{Key, Reader, ValueAtPath, type_name};
 
-/// Parameters that have the declared names and types.
+/// The parameters of a processor, after their names and types have been checked.
 pub(crate) struct Parameters<'v> {
     entry: &'static Entry,
     given: &'v Map<String, Value>,
 }
 
 impl<'v> Parameters<'v> {
-    /// Checks names and types. Errors are reported to `reader`.
+    /// Checks the names and types of parameters. Errors are reported to `reader`.
     pub(crate) fn read(
         entry: &'static Entry,
         given: &'v Map<String, Value>,
@@ -38,7 +38,7 @@ impl<'v> Parameters<'v> {
         (reader.fault_count() == before).then_some(Parameters { entry, given })
     }
 
-    /// The text of a parameter that is required or has a default.
+    /// The text of a parameter that is declared as required or with a default.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.optional_text(name)
             .expect("the table declares this text as required or with a default")
@@ -54,7 +54,7 @@ impl<'v> Parameters<'v> {
         }
     }
 
-    /// The value of a flag. A flag without a declared default is false.
+    /// The value of a flag; false if it is neither given nor has a declared default.
     pub(crate) fn boolean(&self, name: &str) -> bool {
         match self.given.get(name) {
             Some(value) => value.as_bool().unwrap_or_default(),
@@ -70,7 +70,7 @@ impl<'v> Parameters<'v> {
         self.given.get(name).and_then(Value::as_i64)
     }
 
-    /// The value of a count or size. Its lower bound is declared.
+    /// The value of a count or size. Its declared bounds exclude negative numbers.
     pub(crate) fn size(&self, name: &str) -> Option<usize> {
         self.integer(name)
             .and_then(|value| usize::try_from(value).ok())
@@ -85,7 +85,7 @@ impl<'v> Parameters<'v> {
             .unwrap_or_default()
     }
 
-    /// The entries of an object whose values are texts.
+    /// Keys and values of an object whose values are texts.
     pub(crate) fn table(&self, name: &str) -> Vec<(&str, &str)> {
         self.declared_parameter(name);
         let members = self.given.get(name).and_then(Value::as_object);

@@ -11,7 +11,7 @@ use regex::RegexBuilder;
 /// The longest expression of any kind, in bytes.
 pub(crate) const MAX_EXPRESSION_BYTES: usize = 4096;
 
-/// The limits on the memory of one compiled expression, and on that of its search states.
+/// The limits on the memory of one compiled expression, and on the cache of its searches, in bytes.
 const MAX_COMPILED_BYTES: usize = 2 << 20;
 const MAX_SEARCH_BYTES: usize = 512 << 10;
 
@@ -20,7 +20,7 @@ const MAX_SEARCH_BYTES: usize = 512 << 10;
 pub(crate) struct Pattern {
     text: String,
     step_limit: usize,
-    /// The name of each group, if it has one. The whole match counts as a group.
+    /// The name of each group; `None` for a group without a name. Group 0 is the whole match.
     groups: Vec<Option<String>>,
     needs_steps: bool,
     compiled: OnceLock<Compiled>,
@@ -102,7 +102,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether the expression has look-around or back references, so that a search may exceed its steps.
+    /// Whether the expression has look-around or back references, so that its steps are limited.
     pub(crate) fn needs_steps(&self) -> bool {
         self.needs_steps
     }
@@ -180,8 +180,8 @@ fn compile_engine(text: &str, step_limit: usize) -> Result<Compiled, String> {
     }
 }
 
-/// The error to report if both engines refuse the expression: that of `regex`, unless the expression only uses a
-/// feature that `regex` lacks.
+/// The error if neither engine can compile the expression. It is the error of `regex`, unless the expression only uses
+/// a feature that `regex` lacks.
 fn error_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
     let report = refusal.to_string();
     let last_line = report.lines().last().unwrap_or_default();
@@ -195,7 +195,7 @@ fn error_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
     }
 }
 
-/// The column at which `regex` puts its caret, counted from 1. Its report indents the expression by four.
+/// The column of the caret in an error report of `regex`, counted from 1. The report indents the expression by four.
 fn caret_column(line: &str) -> Option<usize> {
     let caret = line.find('^')?;
     let only_caret = line.trim_start().chars().all(|c| matches!(c, '^' | ' '));
@@ -233,7 +233,7 @@ mod tests {
         let text = format!("{}!", "a".repeat(60));
         let start = Instant::now();
         assert_eq!(pattern.is_match(&text), Err(StepLimitExceeded));
-        // Without a limit, the search would take longer than a lifetime.
+        // Without a limit on its steps, the search would practically never end.
         assert!(start.elapsed() < Duration::from_secs(20));
     }
 

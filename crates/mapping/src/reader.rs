@@ -14,7 +14,7 @@ pub(crate) struct ValueAtPath<'v> {
     pub(crate) path: String,
 }
 
-/// An object whose keys have been checked.
+/// A JSON object after its keys have been checked.
 #[derive(Debug, Clone)]
 pub(crate) struct Object<'v> {
     members: &'v Map<String, Value>,
@@ -30,14 +30,14 @@ impl<'v> Object<'v> {
     }
 }
 
-/// A key that an object may hold.
+/// A key that an object of a mapping file may have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) required: bool,
 }
 
-/// A file being read.
+/// Reads a mapping file, and collects its faults and warnings.
 pub(crate) struct Reader<'s> {
     source: &'s Source,
     positions: Positions,
@@ -51,7 +51,7 @@ impl<'s> Reader<'s> {
         webfill_urls::page_hash(&self.source.text)
     }
 
-    /// Parses the file. The only possible error is invalid JSON.
+    /// Parses the JSON of the file. Fails only if it is invalid.
     pub(crate) fn parse(source: &'s Source) -> Result<(Reader<'s>, Value), Fault> {
         let value = serde_json::from_str(&source.text).map_err(|error| Fault {
             source: source.name.clone(),
@@ -77,7 +77,7 @@ impl<'s> Reader<'s> {
         self.faults.push(fault);
     }
 
-    /// Warns of something that is probably wrong. The file is used all the same.
+    /// Warns of something that is probably wrong. The file can still be used.
     pub(crate) fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.new_fault(path, message.into());
         self.warnings.push(warning);
@@ -97,7 +97,7 @@ impl<'s> Reader<'s> {
         self.faults.len()
     }
 
-    /// Returns the faults, and the warnings.
+    /// Returns the collected faults, and the warnings.
     pub(crate) fn into_findings(self) -> (Vec<Fault>, Vec<Fault>) {
         (self.faults, self.warnings)
     }
@@ -193,7 +193,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// The type of `value` in messages.
+/// The name of a value's type in messages.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -205,8 +205,8 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The message without line and column, which `serde_json` puts at its end. A fault shows line and column at its
-/// beginning.
+/// The message of a JSON error without its line and column, which `serde_json` puts at the end. A [`Fault`] shows them
+/// at its beginning.
 fn without_place(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {

@@ -20,19 +20,19 @@ use crate::pattern::Pattern;
 const SHOWN_CHARS: usize = 300;
 const SHOWN_NODES: usize = 5;
 const SHOWN_MATCHES: usize = 5;
-/// The most branches of a union, or selectors of a list, that get a hint.
+/// How many branches of a union, or selectors of a list, get a hint.
 const MOST_HINTS: usize = 3;
 
-/// The parts of a step's input that the step has read. It is empty for most processors, whose output shows enough.
+/// What a step has read of its input, for traces. Empty for most processors, because their output shows enough.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Reading {
-    /// The first nodes found.
+    /// The first nodes that an XPath or selector has found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<FoundNode>,
     /// The first matches of a regular expression.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<FoundMatch>,
-    /// How far the expression matches if nothing is found, and a similar one that does find something.
+    /// If nothing was found: how far the expression matches, and a similar expression that finds something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -44,20 +44,20 @@ pub struct FoundNode {
     pub text: String,
 }
 
-/// A match of a regular expression.
+/// One match of a regular expression.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FoundMatch {
     /// The number of the input value, from 1.
     pub value: usize,
-    /// Where the match begins in that value, in characters, counted from 0.
+    /// The offset of the match in this value, in characters from 0.
     pub at: usize,
     /// The whole match.
     pub text: String,
 }
 
 impl Reading {
-    /// The nodes that an XPath finds from the nodes in `places`. If the XPath is a function, the nodes from which its
-    /// value is computed.
+    /// The nodes that an XPath finds from the nodes in `places`. If the XPath is a function call, the nodes from which
+    /// its value is computed.
     pub(crate) fn from_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();
@@ -111,11 +111,11 @@ impl Reading {
         }
     }
 
-    /// The matches of a regular expression in the texts.
+    /// The matches of a regular expression in texts, for traces.
     pub(crate) fn from_pattern(pattern: &Pattern, texts: &[Cow<'_, str>]) -> Reading {
         let mut matches = Vec::new();
         for (index, text) in texts.iter().enumerate() {
-            // If an expression takes too many steps, the step itself reports it.
+            // A match that takes too many steps is ignored here, because the step itself reports it.
             let _ = pattern.for_each_match(text, |groups| {
                 let range = groups.range();
                 matches.push(FoundMatch {
@@ -157,9 +157,9 @@ fn nodes_of(values: Vec<XValue<'_>>) -> Vec<XValue<'_>> {
 
 fn found_node(value: &XValue<'_>) -> Option<FoundNode> {
     let path = match value {
-        XValue::Node(node) => path_of(*node),
+        XValue::Node(node) => xpath_of_node(*node),
         XValue::Attribute(attribute) => {
-            format!("{}/@{}", path_of(attribute.owner()), attribute.name())
+            format!("{}/@{}", xpath_of_node(attribute.owner()), attribute.name())
         }
         XValue::Text(_) | XValue::Number(_) | XValue::Boolean(_) => return None,
     };
@@ -167,12 +167,12 @@ fn found_node(value: &XValue<'_>) -> Option<FoundNode> {
     Some(FoundNode { path, text })
 }
 
-/// The XPath of a node: `/html/body/p[2]/text()`.
-fn path_of(node: NodeRef<'_>) -> String {
+/// The XPath of a node, such as `/html/body/p[2]/text()`.
+fn xpath_of_node(node: NodeRef<'_>) -> String {
     let Some(parent) = node.parent() else {
         return String::new();
     };
-    let mut path = path_of(parent);
+    let mut path = xpath_of_node(parent);
     path.push('/');
     path.push_str(step_to(node));
     let alike = |other: &NodeRef<'_>| step_to(*other) == step_to(node);

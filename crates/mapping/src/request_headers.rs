@@ -10,7 +10,7 @@ const fn header_key(name: &'static str) -> Key {
     }
 }
 
-/// The headers, by their names in mappings.
+/// The allowed headers, by the names that mapping files use.
 pub(crate) const REQUEST_HEADERS: &[Key] = &[
     header_key("Accept"),
     header_key("Accept-Language"),

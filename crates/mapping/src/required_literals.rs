@@ -4,11 +4,11 @@
 use fancy_regex::Expr;
 use regex_syntax::hir::{Hir, HirKind};
 
-/// Texts shorter than this, and texts that most URLs contain, would exclude too few URLs.
+/// Texts shorter than this, and texts that most URLs contain, are not used, because they would exclude too few URLs.
 const MIN_USEFUL_BYTES: usize = 4;
 const COMMON: &str = "https://www.";
 
-/// Collects the literals of one sequence and keeps the most selective ones.
+/// Collects texts that every match of a sequence contains, and keeps the most selective ones.
 #[derive(Debug, Default)]
 pub(crate) struct RequiredLiterals {
     run: String,
@@ -16,12 +16,12 @@ pub(crate) struct RequiredLiterals {
 }
 
 impl RequiredLiterals {
-    /// Adds text that directly follows the last one.
+    /// Adds text that directly follows the text added before.
     pub(crate) fn extend(&mut self, text: &str) {
         self.run.push_str(text);
     }
 
-    /// Ends the current text: unknown text follows.
+    /// Ends the current text, because unknown text follows it in the pattern.
     pub(crate) fn end_run(&mut self) {
         if !self.run.is_empty() {
             let run = std::mem::take(&mut self.run);
@@ -29,7 +29,7 @@ impl RequiredLiterals {
         }
     }
 
-    /// Adds alternatives. One of them must occur.
+    /// Adds texts of which every match contains at least one.
     fn add_alternatives(&mut self, literals: Option<Vec<String>>) {
         let Some(literals) = literals else { return };
         let useful =
@@ -52,7 +52,7 @@ fn shortest_length(literals: &[String]) -> usize {
     literals.iter().map(String::len).min().unwrap_or(0)
 }
 
-/// The literals of an expression that `regex` compiled.
+/// The texts that every match of a `regex` expression contains.
 pub(crate) fn literals_of_regex(pattern: &str) -> Option<Vec<String>> {
     let hir = regex_syntax::parse(pattern).ok()?;
     literals_of_hir(&hir)
@@ -87,7 +87,7 @@ fn walk_hir(hir: &Hir, literals: &mut RequiredLiterals) {
     }
 }
 
-/// The literals of an expression that only `fancy-regex` can compile.
+/// The texts that every match of an expression contains that only `fancy-regex` can compile.
 pub(crate) fn literals_of_fancy(pattern: &str) -> Option<Vec<String>> {
     let tree = Expr::parse_tree(pattern).ok()?;
     literals_of_expr(&tree.expr)
@@ -120,7 +120,8 @@ fn walk_expr(expr: &Expr, literals: &mut RequiredLiterals) {
     }
 }
 
-/// A literal of every branch, if every branch has one.
+/// The texts of all branches together. `None` if any branch has none, because a match of that branch may contain none
+/// of them.
 fn merge_branches(branches: impl Iterator<Item = Option<Vec<String>>>) -> Option<Vec<String>> {
     let sets: Option<Vec<Vec<String>>> = branches.collect();
     sets.map(|sets| sets.concat())

@@ -5,8 +5,7 @@
 /// The name of this crawler. Directives with other names are for other crawlers.
 const AGENT: &str = "webfill";
 
-/// Directives that have a value after a colon. A colon also follows the name of a crawler, so the two must be
-/// distinguished.
+/// Directives with a value after a colon. A colon also follows the name of a crawler, so the two must be distinguished.
 const WITH_VALUE: &[&str] = &[
     "max-image-preview",
     "max-snippet",

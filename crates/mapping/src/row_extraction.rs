@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::chain::NoObserver;
-use crate::engine::{Links, field_value, memory_of};
+use crate::engine::{Links, estimate_memory, field_value};
 use crate::item::Item;
 use crate::listing::{Listing, Row};
 use crate::mapping::Mapping;
@@ -36,7 +36,7 @@ pub(crate) fn extract_listings(
     listings
 }
 
-/// The bytes and links that the rows of a page may still take, all together.
+/// The bytes and links that are left for the rows of a page, all listings together.
 struct RowBudget {
     bytes: usize,
     links: usize,
@@ -82,7 +82,7 @@ fn extract_listing(
             again.truncate(before);
             continue;
         }
-        let links = links_of(rule, &element, run, room)?;
+        let links = read_row_links(rule, &element, run, room)?;
         read.bytes += links.iter().map(String::len).sum::<usize>();
         if read.bytes > room.bytes {
             run.warn("the page's rows exceed the size limit; the rest was dropped");
@@ -101,7 +101,7 @@ fn extract_listing(
     for (row, one, element) in again {
         let found = run
             .columns
-            .with_evidence(|| row_value(one, &element, &mut of_page, run))?;
+            .with_evidence(|| read_row_value(one, &element, &mut of_page, run))?;
         let row = &mut listing.rows[row];
         row.fields.insert(one.field.name.clone(), found.value);
         if found.is_undecided {
@@ -112,7 +112,7 @@ fn extract_listing(
     Ok(listing)
 }
 
-/// The values of a row that was read alone.
+/// A row whose fields were read without the other rows.
 struct ReadRow {
     fields: Map<String, Value>,
     /// Fields that have no value because their text can be read in two ways.
@@ -120,7 +120,7 @@ struct ReadRow {
     bytes: usize,
 }
 
-/// Reads the fields of a row. `depends` receives each field whose value depends on other rows, so that it can be read
+/// Reads the fields of a row. Adds to `depends` each field whose notation depends on other rows, so that it is read
 /// again when all rows are known.
 fn read_row<'r, 'p>(
     rule: &'r RowRule,
@@ -135,7 +135,7 @@ fn read_row<'r, 'p>(
         bytes: 0,
     };
     for one in &rule.fields {
-        let mut read = || row_value(one, element, of_page, run);
+        let mut read = || read_row_value(one, element, of_page, run);
         let (value, is_dependent) = match one.origin {
             Origin::Row => run.columns.gather_evidence(read),
             Origin::Page | Origin::Url | Origin::Record(_) => (read(), false),
@@ -144,7 +144,7 @@ fn read_row<'r, 'p>(
         if found.is_undecided && !is_dependent {
             row.undecided.push(one.field.name.clone());
         }
-        row.bytes += memory_of(&found.value);
+        row.bytes += estimate_memory(&found.value);
         row.fields.insert(one.field.name.clone(), found.value);
         if is_dependent {
             depends(one);
@@ -153,14 +153,14 @@ fn read_row<'r, 'p>(
     Ok(row)
 }
 
-/// Whether the row has a value of its own. Values from the page as a whole do not make a row of an empty element,
-/// such as a separator.
+/// Whether the row has a value of its own. Values from the whole page do not count, because every element would have
+/// them, even an empty separator.
 fn has_own_value(rule: &RowRule, fields: &Map<String, Value>) -> bool {
     let mut of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
     of_row.any(|one| !fields[&one.field.name].is_null())
 }
 
-/// Reads all rows once, so that later reads know the notation that the rows share.
+/// Reads the fields of all rows once, to find the notation that the rows share before they are read again.
 pub(crate) fn gather_columns<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) {
     let of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
     for one in of_row {
@@ -177,7 +177,7 @@ pub(crate) fn gather_columns<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Ru
 /// The most links of one row.
 const MOST_LINKS: usize = 16;
 
-fn links_of<'p>(
+fn read_row_links<'p>(
     rule: &RowRule,
     row: &Item<'p>,
     run: &Run<'p>,
@@ -216,7 +216,7 @@ struct RowValue {
 }
 
 /// The value of a field in a row. Fields from the page as a whole are read once for all rows.
-fn row_value<'r, 'p>(
+fn read_row_value<'r, 'p>(
     one: &'r RowField,
     row: &Item<'p>,
     of_page: &mut HashMap<&'r str, RowValue>,

@@ -9,44 +9,44 @@ use crate::mapping::{
 use crate::reader::{Key, Object, Reader, ValueAtPath};
 use crate::selectors::Selectors;
 
-/// A rule that selects the rows of a page and reads their fields.
+/// A rule of a mapping that selects the rows of a page and reads their fields.
 pub(crate) struct RowRule {
-    /// The dataset of the rows' records.
+    /// The dataset to which the rows belong as records.
     pub(crate) dataset: String,
     /// The chain that yields one element, text or JSON object for each row.
     pub(crate) select: Chain,
     pub(crate) fields: Vec<RowField>,
-    /// The fields that identify a row, on whatever page it is listed.
+    /// The fields that identify a row, whatever page lists it.
     pub(crate) key: Vec<String>,
-    /// The chains that yield links from a row to pages that may fill its record.
+    /// The chains that read links in a row, to pages that may fill its record.
     pub(crate) links: Vec<Chain>,
-    /// The fields that the linked pages should fill.
+    /// The fields that the pages linked from a row should fill.
     pub(crate) want: Vec<String>,
-    /// Whether rows count as gone if the list, read to its end, no longer has them.
+    /// Whether rows that the list no longer has count as gone, once it was read to its end.
     pub(crate) complete: bool,
 }
 
-/// A field of a row.
+/// A field of a row, and where its value comes from.
 pub(crate) struct RowField {
     pub(crate) origin: Origin,
     pub(crate) field: Field,
 }
 
-/// The source of a row's field.
+/// Where the value of a row's field comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     Row,
     Page,
     /// The page's URL.
     Url,
-    /// The field with this name of the record that the page was fetched for, or [its id](RECORD_ID).
+    /// The record that the page was fetched for: its field with this name, or [its id](RECORD_ID).
     Record(String),
 }
 
-/// The name by which a row's field refers to the id of the page's record.
+/// The name that stands for the id of the record that the page was fetched for.
 pub const RECORD_ID: &str = "_id";
 
-/// The names of [`Origin`]s in mapping files.
+/// The names of [`Origin`]s in mapping files, and what each means.
 pub(crate) const ORIGINS: [(&str, &str); 4] = [
     ("row", "the row"),
     ("page", "the whole page"),
@@ -74,7 +74,7 @@ pub(crate) const ROW_FIELD_KEYS: &[Key] = &[
     optional_key("alternatives"),
 ];
 
-/// The rows of a mapping: a list of rules, or a single one.
+/// Reads `rows` of a mapping: a list of row rules, or a single one.
 pub(crate) fn read_rows(
     object: &Object<'_>,
     reader: &mut Reader<'_>,
@@ -147,8 +147,8 @@ fn read_rule(
     })
 }
 
-/// If the rows are elements, rejects an XPath that starts at the root of the page: it would give all rows the value of
-/// the first one.
+/// Rejects an XPath that starts at the root of the page, if rows are elements: it would find the value of the first row
+/// for every row.
 fn reject_root_xpath(
     chains: &[Chain],
     cure: &str,
@@ -178,7 +178,7 @@ fn reject_root_xpath(
     }
 }
 
-/// The fields that detail pages should fill.
+/// Reads `want`: the fields that the pages linked from a row should fill.
 fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -> Vec<String> {
     let mut want: Vec<String> = Vec::new();
     for at in reader.read_list_of(object, "want") {
@@ -226,7 +226,7 @@ fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> 
     Some(name.to_owned())
 }
 
-/// The longest name of a dataset; the store has the same limit.
+/// The longest name of a dataset in bytes. The store has the same limit.
 const MAX_DATASET_BYTES: usize = 200;
 
 fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -> Vec<String> {

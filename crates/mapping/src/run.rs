@@ -16,17 +16,16 @@ use crate::reading::Reading;
 use crate::selectors::CompiledSelectors;
 use crate::tables::{Table, Tables};
 
-/// A step of a chain, which maps a list of values to a list.
+/// A step of a chain: it turns a list of values into another list.
 pub(crate) trait Processor: Send + Sync {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime>;
 
-    /// Whether the processor needs elements as such, or passes them on unread. Other processors see only the elements'
-    /// text.
+    /// Whether the processor needs elements, or passes them on unread. If not, it gets only their text.
     fn sees_markup(&self) -> bool {
         false
     }
 
-    /// The parts of its input that the processor reads, for traces.
+    /// What the processor reads of its input, for traces.
     fn reading<'p>(&self, _input: &[Item<'p>], _run: &Run<'p>) -> Reading {
         Reading::default()
     }
@@ -36,7 +35,7 @@ pub(crate) trait Processor: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfTime;
 
-/// The resources of processors while they run on a page.
+/// What processors share while a mapping runs on a page.
 pub(crate) struct Run<'p> {
     pub(crate) page: &'p Page<'p>,
     pub(crate) selectors: &'p CompiledSelectors,
@@ -44,25 +43,25 @@ pub(crate) struct Run<'p> {
     deadline: Option<Instant>,
     warnings: RefCell<Vec<String>>,
     warnings_left_out: Cell<usize>,
-    /// The current field, for warnings.
+    /// The field that is being read, for warnings.
     subject: RefCell<String>,
-    /// Whether a value was left out because it can be read in two ways, or in none.
+    /// Whether a value was left out because it can be read in two ways, or has no valid reading.
     undecided: Cell<bool>,
     tables: RefCell<Tables<'p>>,
     pub(crate) columns: Columns,
-    /// The most values that one processor may yield.
+    /// How many values one processor may yield at present.
     most_values: Cell<usize>,
     pub(crate) list: ListSigns,
 }
 
-/// Signs of a list that were found on one of its pages.
+/// What a page shows about the list of rows that it belongs to.
 #[derive(Default)]
 pub(crate) struct ListSigns {
-    /// The page's URL shows that it is not the first page.
+    /// Whether the page's URL shows that it is not the first page of the list.
     pub(crate) is_further: Cell<bool>,
-    /// The page says how many pages there are.
+    /// Whether the page gives the number of pages of the list.
     pub(crate) is_counted: Cell<bool>,
-    /// Values, rows or links were left out, because there are too many.
+    /// Whether values, rows or links were left out because there are too many.
     pub(crate) is_cut: Cell<bool>,
 }
 
@@ -97,7 +96,7 @@ impl<'p> Run<'p> {
         done
     }
 
-    /// The table that contains a row.
+    /// The table that contains a row (`tr`).
     pub(crate) fn table_of(&self, row: NodeRef<'p>) -> Option<Rc<Table<'p>>> {
         self.tables.borrow_mut().table_of_row(row)
     }
@@ -128,7 +127,8 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Warns of values of the current field that were left out because nothing decides how to read them.
+    /// Warns of values of the current field that were left out because they can be read in two ways. If other rows are
+    /// still to be read, does nothing, because they may decide.
     pub(crate) fn warn_undecided(&self, message: impl std::fmt::Display) {
         if !self.columns.postpone_if_partial() {
             self.undecided.set(true);
@@ -136,7 +136,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Whether a value was left out as undecided since the last call of this function.
+    /// Whether a value was left out as undecided since this function was called last.
     pub(crate) fn take_undecided(&self) -> bool {
         self.undecided.take()
     }
@@ -165,7 +165,7 @@ impl<'p> Run<'p> {
         item.text(self.page.text())
     }
 
-    /// The text of an item in which a number or a date is searched.
+    /// The text of an item, in the form in which numbers and dates are searched.
     pub(crate) fn value_text<'i>(&'i self, item: &'i Item<'_>) -> Cow<'i, str> {
         match item {
             Item::Node(node) => value_text(*node),
@@ -184,7 +184,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Changes each item's text by `change`, which returns `None` to drop the value.
+    /// Replaces the text of each item by the result of `change`. The item is dropped if that is `None`.
     pub(crate) fn map_texts(
         &self,
         items: Vec<Item<'p>>,
@@ -227,14 +227,14 @@ pub(crate) struct Output<'r, 'p> {
 }
 
 impl<'p> Output<'_, 'p> {
-    /// Adds a text. Returns false if no more are wanted.
+    /// Adds a text. Returns false if the output is full.
     pub(crate) fn push_text(&mut self, mut text: String) -> bool {
         let length = self.allowed_length(&text);
         text.truncate(length);
         self.push(text.into())
     }
 
-    /// Adds a text that is part of the page.
+    /// Adds a text that is a part of the page. Returns false if the output is full.
     pub(crate) fn push_str(&mut self, text: &'p str) -> bool {
         let length = self.allowed_length(text);
         self.push(Item::Text(Cow::Borrowed(&text[..length])))
@@ -251,7 +251,7 @@ impl<'p> Output<'_, 'p> {
         length
     }
 
-    /// Adds an item. Returns false if no more are wanted.
+    /// Adds a value. Returns false if the output is full.
     pub(crate) fn push(&mut self, item: Item<'p>) -> bool {
         let limits = self.run.limits;
         let most = self.run.most_values.get();

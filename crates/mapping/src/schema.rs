@@ -27,7 +27,7 @@ pub fn mapping_file_schema() -> Value {
     })
 }
 
-/// The JSON Schema of a golden case: a page's URL, and the expected result of a mapping on it.
+/// The JSON Schema of a golden case, which is a test of a mapping: the URL of a page, and the expected result.
 pub fn case_schema() -> Value {
     let link = json!({"type": "string"});
     json!({
@@ -105,7 +105,7 @@ fn text_schema(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-/// The schema of an object with these keys and no others.
+/// The schema of an object that has only these keys.
 fn object_schema(keys: &[Key], schema_of: impl Fn(&str) -> Value) -> Value {
     let properties: Map<String, Value> = keys
         .iter()
@@ -308,7 +308,7 @@ fn row_field_schema() -> Value {
     schema
 }
 
-/// The schema of a processor, whose parameters depend on its type.
+/// The schema of a processor, in which `type` decides which parameters are allowed.
 fn processor_schema() -> Value {
     let types = catalogue::ALL
         .iter()
@@ -367,7 +367,7 @@ fn parameter_schema(parameter: &Parameter) -> Value {
         Kind::Choice(choices) => json!({"enum": choices}),
         Kind::Group => json!({"type": ["string", "integer"], "minimum": 0}),
     };
-    schema["description"] = json!(sentence(parameter.meaning));
+    schema["description"] = json!(to_sentence(parameter.meaning));
     match parameter.presence {
         Presence::Text(default) => schema["default"] = json!(default),
         Presence::Boolean(default) => schema["default"] = json!(default),
@@ -376,7 +376,7 @@ fn parameter_schema(parameter: &Parameter) -> Value {
     schema
 }
 
-fn sentence(meaning: &str) -> String {
+fn to_sentence(meaning: &str) -> String {
     let mut characters = meaning.chars();
     match characters.next() {
         Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),

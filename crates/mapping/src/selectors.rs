@@ -8,24 +8,24 @@ use std::collections::HashMap;
 
 use webfill_document::{Selector, XPath, check_selector, check_xpath};
 
-/// The number of an XPath expression of the set.
+/// The number of an XPath expression within a mapping set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct XPathId(usize);
 
-/// The number of a CSS selector of the set.
+/// The number of a CSS selector within a mapping set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SelectorId(usize);
 
-/// The checked texts of expressions and selectors.
+/// The texts of all XPath expressions and CSS selectors of a mapping set, checked.
 #[derive(Debug, Default)]
 pub(crate) struct Selectors {
     xpaths: Texts,
     selectors: Texts,
-    /// Warnings, each with the name of the parameter it is about.
+    /// Warnings, each with the name of the parameter that it is about.
     warnings: Vec<(&'static str, String)>,
 }
 
-/// Distinct texts, numbered in order of arrival.
+/// Texts without duplicates, numbered in the order in which they are added.
 #[derive(Debug, Default)]
 struct Texts {
     numbers: HashMap<String, usize>,
@@ -54,7 +54,7 @@ impl Selectors {
         Ok(XPathId(self.xpaths.get_or_add(expression)))
     }
 
-    /// Keeps a warning to the author about a parameter of the processor that is being built.
+    /// Keeps a warning about a parameter of the processor that is being built, for the author of the mapping.
     pub(crate) fn warn(&mut self, parameter: &'static str, message: String) {
         self.warnings.push((parameter, message));
     }
@@ -71,7 +71,7 @@ impl Selectors {
     }
 }
 
-/// The compiled forms of one thread.
+/// The XPath expressions and CSS selectors of a mapping set, as one thread has compiled them.
 pub(crate) struct CompiledSelectors {
     xpaths: Vec<(String, OnceCell<XPath>)>,
     selectors: Vec<(String, OnceCell<Selector>)>,

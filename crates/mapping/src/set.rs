@@ -12,11 +12,11 @@ use crate::source::{self, Source};
 use crate::url_index::UrlIndex;
 use crate::url_pattern::UrlPattern;
 
-/// A mapping of a set.
+/// The position of a mapping in its set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MappingIndex(usize);
 
-/// Mappings, all checked; cheap to share in an `Arc`.
+/// A checked set of mappings. Share it between threads in an `Arc`.
 pub struct MappingSet {
     sources: Vec<Source>,
     mappings: Vec<Mapping>,
@@ -80,12 +80,12 @@ impl MappingSet {
         &self.sources
     }
 
-    /// Likely faults, which do not prevent the use of the set.
+    /// Likely mistakes in the files, which do not prevent the use of the set.
     pub fn warnings(&self) -> &[Fault] {
         &self.warnings
     }
 
-    /// A hash of the contents of all files.
+    /// A hash over the contents of all files.
     pub fn version(&self) -> String {
         let texts: Vec<&str> = self
             .sources
@@ -104,7 +104,7 @@ impl MappingSet {
         self.mappings.is_empty()
     }
 
-    /// Every mapping, in order of precedence.
+    /// The positions of all mappings, in order of precedence.
     pub fn indexes(&self) -> impl Iterator<Item = MappingIndex> {
         (0..self.mappings.len()).map(MappingIndex)
     }
@@ -123,7 +123,7 @@ impl MappingSet {
         found.0
     }
 
-    /// Whether a mapping matches a canonical URL; `None` if none does and a pattern took too many steps.
+    /// Whether a mapping matches a canonical URL. `None` if this is unknown, because a pattern took too many steps.
     pub fn has_mapping_for(&self, url: &str) -> Option<bool> {
         let found = self.index.find_first(url);
         let is_match = !found.mappings.is_empty();
@@ -175,7 +175,7 @@ impl MappingSet {
         &self.mapping(index).headers
     }
 
-    /// The fields by which a mapping identifies the record that a page is about.
+    /// The fields by which a mapping recognises the record that a page is about.
     pub fn match_fields(&self, index: MappingIndex) -> &[String] {
         &self.mapping(index).match_fields
     }
@@ -212,7 +212,7 @@ impl MappingSet {
         self.mapping(index).description.as_deref()
     }
 
-    /// The lane that the mapping requires.
+    /// How the mapping requires its pages to be read; `None` if the crawl decides.
     pub fn lane(&self, index: MappingIndex) -> Option<PageLane> {
         self.mapping(index).lane
     }
@@ -223,7 +223,7 @@ impl MappingSet {
         fields.map(|field| field.name.as_str()).collect()
     }
 
-    /// The rows of one mapping: the dataset of each rule, with the names of its fields.
+    /// The row rules of a mapping: for each, its dataset and the names of its fields.
     pub fn rows_of(&self, index: MappingIndex) -> Vec<(&str, Vec<&str>)> {
         let rules = self.mapping(index).rows.iter();
         let named = rules.map(|rule| {
@@ -233,8 +233,8 @@ impl MappingSet {
         named.collect()
     }
 
-    /// Keeps these fields, and drops everything else that the mappings extract, including links. A row rule that has
-    /// one of these fields is kept whole, because its fields identify the rows.
+    /// Drops everything that the mappings extract except these fields; links are dropped, too. A row rule that has one
+    /// of the fields is kept with all its fields, because they identify the rows.
     pub fn retain_fields(&mut self, names: &[String]) {
         for mapping in &mut self.mappings {
             mapping.fields.retain(|field| names.contains(&field.name));
@@ -278,13 +278,13 @@ impl MappingSet {
     }
 }
 
-/// The mappings read so far.
+/// What was read from mapping files so far, while a set is loaded.
 #[derive(Default)]
 struct Loading {
     mappings: Vec<Mapping>,
     url_patterns: Vec<(usize, UrlPattern)>,
     selectors: Selectors,
-    /// The file that first used each name.
+    /// The file in which each mapping name was used first.
     names: HashMap<String, String>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,

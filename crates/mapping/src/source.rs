@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
-/// The size limit of a mapping file. A web page saved under a wrong name is thus not parsed as one.
+/// The largest mapping file, in bytes. A larger file is probably something else, such as a web page saved under a wrong
+/// name.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// A mapping file.
+/// A mapping file, unchecked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// The path of the file as given, for errors and logs.
+    /// The path of the file as the loader was given it, for errors and logs.
     pub name: String,
     pub text: String,
 }
@@ -31,7 +32,7 @@ pub(crate) fn read_dir(dir: &Path) -> Result<Vec<Source>, Vec<Fault>> {
 /// Reads the same files as [`read_dir`]. Returns the readable files, and a fault for each other file.
 pub(crate) fn read_dir_leniently(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
     let (mut sources, mut faults) = (Vec::new(), Vec::new());
-    match paths_of(dir) {
+    match mapping_file_paths(dir) {
         Err(error) => faults.push(file_fault(
             dir,
             format!("cannot read the mapping folder: {error}"),
@@ -48,7 +49,7 @@ pub(crate) fn read_dir_leniently(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
     (sources, faults)
 }
 
-fn paths_of(dir: &Path) -> io::Result<Vec<PathBuf>> {
+fn mapping_file_paths(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();

@@ -8,32 +8,33 @@ use std::rc::Rc;
 
 use webfill_document::NodeRef;
 
-/// The most columns of a table, which is the widest cell that HTML allows, and the most cells of all its rows together.
+/// The most columns of a table, which HTML also sets as the limit of `colspan`, and the most cells of all rows
+/// together.
 const MOST_COLUMNS: usize = 1_000;
 const MOST_CELLS: usize = 2_000_000;
-/// The most rows that a cell spans.
+/// The most rows that a cell may span (`rowspan`).
 const MOST_ROWS_SPANNED: usize = 65_534;
 
 /// A table's cells by row and column.
 pub(crate) struct Table<'p> {
-    /// The cell of each column, by the row's position in the document.
+    /// For each row, by its position in the document: its cells by column.
     rows: HashMap<usize, Vec<Option<NodeRef<'p>>>>,
-    /// The texts above each column, from top to bottom, in folded form.
+    /// The header texts above each column, from top to bottom, in folded form (lower case, without extra white space).
     headers: Vec<Vec<String>>,
-    /// The positions of the rows that contain the headers.
+    /// The positions in the document of the rows that contain the headers.
     head: HashSet<usize>,
 }
 
-/// The tables that were read already.
+/// The tables of a page that have been read.
 #[derive(Default)]
 pub(crate) struct Tables<'p> {
     known: HashMap<(usize, usize), Rc<Table<'p>>>,
 }
 
 impl<'p> Tables<'p> {
-    /// The table of a row, which is a `tr`.
+    /// The table that contains a row (`tr`).
     pub(crate) fn table_of_row(&mut self, row: NodeRef<'p>) -> Option<Rc<Table<'p>>> {
-        let table = table_of(row)?;
+        let table = enclosing_table(row)?;
         let place = (
             std::ptr::from_ref(table.document()).addr(),
             table.position(),
@@ -57,7 +58,7 @@ impl<'p> Table<'p> {
         for group in row_groups(table) {
             let mut spans: Vec<Option<(NodeRef<'p>, usize)>> = Vec::new();
             for &row in &group.rows {
-                let cells = cells_of(row, &mut spans);
+                let cells = cells_by_column(row, &mut spans);
                 cells_left = cells_left.saturating_sub(cells.len().max(1));
                 if cells_left == 0 {
                     return read;
@@ -79,12 +80,13 @@ impl<'p> Table<'p> {
         }
         for (texts, cell) in self.headers.iter_mut().zip(cells) {
             let text = cell.map(|cell| webfill_values::folded_form(cell.text()));
-            // A cell that spans header rows counts once in its column.
+            // A header cell that spans several rows counts once in its column.
             texts.extend(text.filter(|text| !text.is_empty() && texts.last() != Some(text)));
         }
     }
 
-    /// The cells of a row in the columns below a header; `header` is in its folded form.
+    /// The cells of a row in the columns below a header. `header` is in folded form (lower case, without extra white
+    /// space).
     pub(crate) fn cells_below(&self, row: NodeRef<'p>, header: &str) -> Vec<NodeRef<'p>> {
         let columns = self.headers.iter().enumerate();
         let named = columns.filter(|(_, texts)| is_named(texts, header));
@@ -106,7 +108,7 @@ impl<'p> Table<'p> {
         self.headers.iter().any(|texts| is_named(texts, header))
     }
 
-    /// Whether the row belongs to the table's head, so that it has no values.
+    /// Whether the row is a header row of the table, and so has no values.
     pub(crate) fn is_header(&self, row: NodeRef<'p>) -> bool {
         self.head.contains(&row.position())
     }
@@ -118,23 +120,24 @@ impl<'p> Table<'p> {
     }
 }
 
-/// Whether a header names a column: it must be the text of one of the cells above it, or of all of them together.
+/// Whether a header names a column with these texts above it: it must equal one of the texts, or all of them joined.
 fn is_named(texts: &[String], header: &str) -> bool {
     texts.iter().any(|text| text == header) || texts.len() > 1 && texts.join(" ") == header
 }
 
-/// A column of a row of a table, as the processor `cell` sees it.
+/// A column of one table row, as the processor `cell` finds it.
 #[derive(Debug, Clone)]
 pub struct ColumnOfRow<'p> {
-    /// The texts above the column, in folded form.
+    /// The header texts above the column, in folded form (lower case, without extra white space).
     pub headers: Vec<String>,
-    /// The row's cell in this column. It may begin in another column, or in an earlier row.
+    /// The cell of the row in this column. A cell that spans columns or rows may begin elsewhere.
     pub cell: Option<NodeRef<'p>>,
 }
 
-/// The columns of a `tr`, in order. A header row has none, because the processor `cell` reads nothing in it.
+/// The columns of a table row (`tr`), in order. A header row has none, because the processor `cell` reads nothing in
+/// it.
 pub fn columns_of_row(row: NodeRef<'_>) -> Vec<ColumnOfRow<'_>> {
-    let Some(table) = table_of(row).map(Table::read) else {
+    let Some(table) = enclosing_table(row).map(Table::read) else {
         return Vec::new();
     };
     let cells = match table.is_header(row) {
@@ -149,7 +152,7 @@ pub fn columns_of_row(row: NodeRef<'_>) -> Vec<ColumnOfRow<'_>> {
     columns.map(column).collect()
 }
 
-fn table_of(row: NodeRef<'_>) -> Option<NodeRef<'_>> {
+fn enclosing_table(row: NodeRef<'_>) -> Option<NodeRef<'_>> {
     if row.tag() != Some("tr") {
         return None;
     }
@@ -163,7 +166,7 @@ fn table_of(row: NodeRef<'_>) -> Option<NodeRef<'_>> {
     }
 }
 
-/// The rows that a cell may span: those of a `thead`, `tbody` or `tfoot`, or the rows between such groups.
+/// A group of rows within which cells may span rows: a `thead`, `tbody` or `tfoot`, or the rows between them.
 struct Group<'p> {
     is_head: bool,
     rows: Vec<NodeRef<'p>>,
@@ -205,8 +208,9 @@ fn are_all_headers(cells: &[Option<NodeRef<'_>>]) -> bool {
     cells.peek().is_some() && cells.all(|cell| cell.tag() == Some("th"))
 }
 
-/// The cells of a row by column. `spans` holds the cells of earlier rows that extend into this one.
-fn cells_of<'p>(
+/// The cells of a row by column. `spans` has the cells of earlier rows that extend into this one, and how many rows
+/// they still span.
+fn cells_by_column<'p>(
     row: NodeRef<'p>,
     spans: &mut Vec<Option<(NodeRef<'p>, usize)>>,
 ) -> Vec<Option<NodeRef<'p>>> {
@@ -216,7 +220,7 @@ fn cells_of<'p>(
         .filter(|node| matches!(node.tag(), Some("td" | "th")));
     let mut column = 0;
     loop {
-        // A cell that spans from above already occupies this column.
+        // A cell of an earlier row that extends into this row occupies the column.
         while let Some(Some((cell, left))) = spans.get_mut(column) {
             put_cell(&mut cells, column, *cell);
             *left -= 1;
@@ -230,7 +234,7 @@ fn cells_of<'p>(
         };
         let width = parse_number_attribute(cell, "colspan").clamp(1, MOST_COLUMNS);
         let height = match parse_number_attribute(cell, "rowspan") {
-            // The cell spans to the end of the group.
+            // `rowspan="0"` means that the cell spans all further rows of its group.
             0 if cell.attribute("rowspan").is_some() => MOST_ROWS_SPANNED,
             height => height.clamp(1, MOST_ROWS_SPANNED),
         };
@@ -266,7 +270,7 @@ fn put_cell<'p>(cells: &mut Vec<Option<NodeRef<'p>>>, column: usize, cell: NodeR
     cells[column] = Some(cell);
 }
 
-/// The number at the start of an attribute, by HTML's rules; 0 if there is none.
+/// The number at the start of an attribute, by the rules of HTML; 0 if there is none.
 fn parse_number_attribute(cell: NodeRef<'_>, attribute: &str) -> usize {
     let text = cell.attribute(attribute).unwrap_or_default().trim_start();
     let text = text.strip_prefix('+').unwrap_or(text);

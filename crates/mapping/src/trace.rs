@@ -23,7 +23,7 @@ const SHOWN_VALUES: usize = 20;
 /// The time limit of a trace.
 const TRACE_TIME: Duration = Duration::from_secs(60);
 
-/// The trace of a mapping on a page.
+/// The trace of a mapping on a page: the input and output of each processor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {
     pub url: String,
@@ -31,11 +31,11 @@ pub struct Trace {
     /// Every mapping whose patterns match the URL; the first of them is used in a crawl.
     pub matching: Vec<String>,
     pub fields: Vec<FieldTrace>,
-    /// The traces of some rows of each row rule.
+    /// For each row rule, the traces of some rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<RowsTrace>,
     pub url_parsers: Vec<UrlParserTrace>,
-    /// Why the end of the page was not read, if so.
+    /// Why the end of the page was not read; `None` if the whole page was read.
     pub truncated: Option<String>,
     pub warnings: Vec<String>,
 }
@@ -46,13 +46,13 @@ pub struct FieldTrace {
     pub name: String,
     /// The value of the field; null if it stays empty.
     pub value: Value,
-    /// If the field stays empty: the step that lost the value, for each alternative.
+    /// If the field stays empty: for each alternative, which step lost the value.
     pub empty_because: Vec<String>,
     /// The steps of each alternative that was tried.
     pub alternatives: Vec<Vec<StepTrace>>,
 }
 
-/// The trace of one url_parser.
+/// The trace of one url_parser, which is a chain that yields links.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UrlParserTrace {
     pub description: Option<String>,
@@ -73,7 +73,7 @@ pub struct StepTrace {
     pub reading: Reading,
 }
 
-/// Some of the values, shortened for display.
+/// Some of a step's values, shortened for display.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Values {
     pub count: usize,
@@ -81,12 +81,13 @@ pub struct Values {
 }
 
 impl Engine {
-    /// Traces the given mapping, or else the one that matches the page's URL; `None` if there is none.
+    /// Traces the given mapping on a page. Without a mapping, traces the one that matches the page's URL; `None` if
+    /// there is none.
     pub fn trace(&self, mapping: Option<MappingIndex>, page: PageInput<'_>) -> Option<Trace> {
         self.trace_with_rows(mapping, page, None, &[])
     }
 
-    /// Like [`Engine::trace`], but on the text of a document.
+    /// Like [`Engine::trace`], but on the text of a document (PDF, ...).
     pub fn trace_document(
         &self,
         mapping: Option<MappingIndex>,
@@ -96,8 +97,8 @@ impl Engine {
         self.trace_with_rows(mapping, page, Some(metadata), &[])
     }
 
-    /// Traces with the rows at these positions, up to [`RowsTrace::MOST_ROWS`]. Without positions, it chooses the first
-    /// row, and the first row that lacks a field.
+    /// Traces a mapping, with the rows at these positions, up to [`RowsTrace::MOST_ROWS`]. Without positions, shows the
+    /// first row and the first row that lacks a field.
     pub fn trace_with_rows(
         &self,
         mapping: Option<MappingIndex>,
@@ -109,7 +110,7 @@ impl Engine {
         let url = page.url.as_str();
         let index = mapping.or_else(|| set.find(url))?;
         let deadline = Some(Instant::now() + TRACE_TIME);
-        // A trace evaluates expressions more often than a crawl does, to show what they find.
+        // A trace gets more time than a crawl, because it evaluates expressions several times to show what they find.
         let mut limits = self.limits().clone();
         limits.document.evaluation_time = TRACE_TIME;
         let page = Page::new(page, &limits, deadline);
@@ -155,7 +156,7 @@ impl Engine {
     }
 }
 
-/// Traces a field. `place` names where its chains start.
+/// Traces a field. `place` describes where its chains start, for messages.
 fn trace_field<'p>(field: &Field, start: &Item<'p>, place: &str, run: &Run<'p>) -> FieldTrace {
     let mut alternatives: Vec<Vec<StepTrace>> = Vec::new();
     let mut value = Value::Null;
@@ -200,7 +201,7 @@ fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
     }
 }
 
-/// Records the steps of a chain.
+/// Records the steps of a chain while it runs.
 #[derive(Default)]
 struct Steps(Vec<StepTrace>);
 
@@ -216,7 +217,8 @@ impl ChainObserver for Steps {
     ) {
         let output = Values::from_items(output, true, run);
         let mut reading = step.processor.reading(input, run);
-        // A reading covers only the first values, so its hint may be wrong.
+        // A reading covers only the first values of the input. If the step yields something, its hint is wrong and is
+        // removed.
         if output.count > 0 && !output.are_empty_texts() {
             reading.hint = None;
         }
@@ -254,7 +256,7 @@ fn format_item(item: &Item<'_>, as_markup: bool, run: &Run<'_>) -> String {
     }
 }
 
-/// Explains why a chain has no value: the step that yielded nothing or only empty text, or else the time limit.
+/// Explains why a chain has no value: which step yielded nothing or only empty text, or that the time was over.
 fn explain_loss(steps: &[StepTrace], place: &str) -> String {
     for (index, step) in steps.iter().enumerate() {
         let (number, name) = (index + 1, step.processor);

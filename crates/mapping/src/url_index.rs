@@ -19,7 +19,7 @@ const MAX_SET_BYTES: usize = 64 << 20;
 pub(crate) struct UrlIndex {
     patterns: Vec<Entry>,
     literals: Option<AhoCorasick>,
-    /// For each literal of the automaton, the patterns that require it.
+    /// For each literal that the automaton searches, the patterns that require it.
     by_literal: Vec<Vec<usize>>,
     set: RegexSet,
     in_set: Vec<usize>,
@@ -37,7 +37,7 @@ struct Entry {
 pub(crate) struct UrlMatches {
     /// The matching mappings in order of precedence, each once.
     pub(crate) mappings: Vec<usize>,
-    /// Mappings with an expression that took too many steps. This counts as no match.
+    /// Mappings with a pattern that took too many steps on the URL. They count as not matching.
     pub(crate) gave_up: Vec<usize>,
 }
 
@@ -104,7 +104,7 @@ impl UrlIndex {
         found
     }
 
-    /// The patterns that may match, in order.
+    /// The patterns that may match the URL, in order of precedence.
     fn candidates(&self, url: &str) -> Vec<usize> {
         let mut numbers = self.one_by_one.clone();
         if let Some(literals) = &self.literals {
@@ -126,7 +126,7 @@ impl UrlIndex {
     }
 }
 
-/// Distinct literals, each with the patterns that require it.
+/// Literal texts without duplicates, each with the patterns that require it.
 #[derive(Default)]
 struct Literals {
     numbers: HashMap<String, usize>,
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(found.gave_up, [0]);
     }
 
-    /// 500 mappings such as people write: most name a host, some only a path, and some look ahead.
+    /// 500 mappings with typical patterns: most name a host, some only a path, and some use look-ahead.
     fn large_index() -> UrlIndex {
         let patterns = (0..500).map(|number| {
             let (kind, text) = match number % 10 {
@@ -277,14 +277,14 @@ mod tests {
                 .map(|url| index.find_first(url).mappings.len())
                 .sum()
         };
-        // Expressions are compiled lazily, so warm up first.
+        // The first search compiles the expressions, so it is not timed.
         search();
         let took = |_| {
             let start = Instant::now();
             assert_eq!(search(), 350);
             start.elapsed().as_nanos() / urls.len() as u128
         };
-        // The shortest time counts, because other tests may hold the core.
+        // The shortest time counts, because other tests may use the same core.
         let nanoseconds = (0..5).map(took).min().expect("five were timed");
         assert!(nanoseconds < 50_000, "{nanoseconds} ns a URL");
     }

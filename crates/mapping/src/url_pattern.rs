@@ -9,7 +9,7 @@ use crate::fault::{did_you_mean, quote};
 use crate::pattern::{MAX_EXPRESSION_BYTES, Pattern, StepLimitExceeded};
 use crate::required_literals::{RequiredLiterals, literals_of_fancy, literals_of_regex};
 
-/// The most steps of a look-around expression on one URL. They take about 0.3 ms.
+/// The most steps of an expression with look-around on one URL. They take about 0.3 ms.
 const STEP_LIMIT: usize = 20_000;
 
 /// The kinds of pattern by their names in files, with the meaning of each.
@@ -35,8 +35,8 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) enum UrlPattern {
-    /// A plain expression. Canonical URLs are ASCII, so an automaton over bytes is equivalent and a tenth of the
-    /// size.
+    /// An expression without look-around. Canonical URLs are ASCII, so an automaton over bytes gives the same result
+    /// and has a tenth of the size.
     Ascii(regex::bytes::Regex),
     /// An expression with look-around, or with non-ASCII characters.
     Regex(Pattern),
@@ -46,21 +46,21 @@ pub(crate) enum UrlPattern {
     },
     Prefix(String),
     Host(String),
-    /// Every host that ends in this text, which begins with a dot.
+    /// Every host that ends with this text, which begins with a dot: `.example.com`.
     HostsBelow(String),
 }
 
 /// Why a pattern cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PatternFault {
-    /// The invalid key of the pattern: `type` or `pattern`.
+    /// The key of the pattern that is invalid: `type` or `pattern`.
     pub(crate) key: &'static str,
     /// A single line that repeats the pattern and says what is wrong with it.
     pub(crate) message: String,
 }
 
 impl UrlPattern {
-    /// Compiles a pattern of a kind named in a file.
+    /// Compiles a pattern. `kind` is the `type` in a mapping file.
     pub(crate) fn compile(kind: &str, text: &str) -> Result<UrlPattern, PatternFault> {
         let compiled = match kind {
             "regex" | "glob" | "prefix" | "host" if text.is_empty() => {
@@ -84,13 +84,13 @@ impl UrlPattern {
             UrlPattern::Regex(pattern) => pattern.is_match(url),
             UrlPattern::Glob { matcher, .. } => Ok(matcher.is_match(url)),
             UrlPattern::Prefix(prefix) => Ok(url.starts_with(prefix)),
-            UrlPattern::Host(host) => Ok(host_of(url) == host),
-            UrlPattern::HostsBelow(ending) => Ok(host_of(url).ends_with(ending.as_str())),
+            UrlPattern::Host(host) => Ok(host_in_url(url) == host),
+            UrlPattern::HostsBelow(ending) => Ok(host_in_url(url).ends_with(ending.as_str())),
         }
     }
 
-    /// Texts such that every matching URL contains at least one of them; `None` if nothing useful is known. Letters may
-    /// differ in case.
+    /// Texts of which every matching URL contains at least one, in upper or lower case. `None` if no such texts are
+    /// known.
     pub(crate) fn required_literals(&self) -> Option<Vec<String>> {
         match self {
             UrlPattern::Ascii(regex) => literals_of_regex(regex.as_str()),
@@ -146,7 +146,7 @@ fn compile_glob(text: &str) -> Result<UrlPattern, String> {
     })
 }
 
-/// Runs of plain characters outside the special constructs of a glob.
+/// The plain texts of a glob that every matching URL contains.
 fn glob_literals(text: &str) -> Option<Vec<String>> {
     let mut literals = RequiredLiterals::default();
     let mut characters = text.chars();
@@ -218,8 +218,8 @@ fn compile_host(text: &str) -> Result<UrlPattern, String> {
     })
 }
 
-/// The host within a canonical URL.
-fn host_of(url: &str) -> &str {
+/// The host of a canonical URL.
+fn host_in_url(url: &str) -> &str {
     let start = url.find("://").map_or(0, |at| at + 3);
     let authority = &url[start..];
     let authority = &authority[..authority.find(['/', '?', '#']).unwrap_or(authority.len())];
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_is_the_whole_url_and_a_star_stays_within_a_segment() {
+    fn a_glob_matches_the_whole_url_and_a_star_stays_within_a_segment() {
         let library = "https://docs.python.org/3/library/*.html";
         assert!(is_match(
             "glob",
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_the_whole_host_or_all_below() {
+    fn a_host_pattern_matches_the_whole_host_or_all_hosts_below_it() {
         assert!(is_match("host", "A.example", "https://a.example:8080/x"));
         assert!(!is_match("host", "a.example", "https://b.a.example/"));
         assert!(!is_match(

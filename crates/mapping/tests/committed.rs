@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use webfill_mapping::{MappingSet, mapping_file_schema};
 
-/// Checks that every object schema that restricts its keys describes all keys that it requires.
+/// Checks that every object schema with a closed set of keys describes all keys that it requires.
 fn check_objects(schema: &Value, path: &str) {
     match schema {
         Value::Object(members) => {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
-/// An engine with a mapping of one host that has these fields.
+/// An engine whose only mapping reads these fields on the host `people.example`.
 fn engine(fields: Value) -> Engine {
     let mapping = json!({
         "name": "papers",
@@ -49,7 +49,7 @@ fn a_document_has_text_and_metadata_and_no_elements() {
 }
 
 #[test]
-fn a_document_without_text_yields_what_it_says_of_itself_and_nothing_else() {
+fn a_document_without_text_yields_only_its_metadata() {
     let price = [
         step("regex", "pattern", "\\d+"),
         step("default", "value", "none"),

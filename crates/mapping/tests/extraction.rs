@@ -23,7 +23,7 @@ fn engine_with_limits(mapping: &Value, limits: Limits) -> Engine {
     Engine::new(Arc::new(set), limits)
 }
 
-/// A mapping of one host with these fields and url_parsers.
+/// A mapping for the host `people.example` with these fields and url_parsers.
 fn mapping(fields: Value, url_parsers: Value) -> Value {
     json!({
         "name": "people",
@@ -58,7 +58,7 @@ fn extract(engine: &Engine, kind: PageKind, text: &str) -> Extraction {
         .unwrap()
 }
 
-/// The value that one chain gives a field with `multiple`.
+/// The values that a chain of processors gives a field with `multiple`.
 fn values(processors: Value, kind: PageKind, text: &str) -> Value {
     let field = json!({"name": "f", "multiple": true, "processors": processors});
     let extraction = extract(&engine(&mapping(json!([field]), json!([]))), kind, text);
@@ -67,7 +67,7 @@ fn values(processors: Value, kind: PageKind, text: &str) -> Value {
 }
 
 #[test]
-fn nodes_stay_nodes_so_that_a_later_processor_goes_on_from_them() {
+fn nodes_stay_nodes_so_that_a_later_processor_can_search_them() {
     let page =
         "<ul><li><a href=/1>one</a><b>x</b></li><li><a href=/2>two</a></li></ul><a href=/3>no</a>";
     let chain = json!([
@@ -118,7 +118,7 @@ fn the_first_alternative_that_yields_something_wins() {
         json!([{"name": "t", "alternatives": alternatives}]),
         json!([]),
     ));
-    // The value, and the number of the alternative that yielded it unless that is the first.
+    // Returns the value, and the number of the alternative that yielded it; `None` for the first one.
     let title = |page: &str| {
         let extraction = extract(&engine, PageKind::Html, page);
         let of = |map: &serde_json::Map<String, Value>| map.get("t").cloned();
@@ -183,7 +183,7 @@ fn xml_pages_have_elements_and_text_pages_have_text() {
 }
 
 #[test]
-fn an_xpath_on_a_page_without_elements_yields_nothing_and_says_so() {
+fn an_xpath_on_a_page_without_elements_yields_nothing_and_warns() {
     let fields =
         json!([{"name": "f", "processors": [step("xpath", json!({"expression": "//a"}))]}]);
     let extraction = extract(&engine(&mapping(fields, json!([]))), PageKind::Json, "{}");
@@ -277,7 +277,7 @@ fn output_is_bounded_in_number_and_size() {
 
 #[test]
 fn an_extraction_ends_at_its_deadline() {
-    // Quadratic for any engine: from every letter, the search runs to the end of the text.
+    // The pattern takes quadratic time in any engine: from every letter, the search runs to the end of the text.
     let fields = json!([{"name": "slow", "processors": [step("regex", json!({"pattern": ".*[^A-Z]|[A-Z]"}))]}]);
     let limits = Limits {
         values: usize::MAX,
@@ -328,7 +328,7 @@ fn a_page_of_no_mapping_yields_links_only_if_they_are_wanted() {
 }
 
 #[test]
-fn a_cut_page_says_why() {
+fn a_truncated_page_is_reported_with_the_reason() {
     let mut limits = Limits::default();
     limits.document.nodes = 100;
     let fields = json!([{"name": "f", "processors": [step("css", json!({"selector": "b"}))]}]);
@@ -419,7 +419,7 @@ fn a_chain_of_default_alone_is_a_constant() {
 }
 
 #[test]
-fn a_text_that_shows_nothing_is_no_value_and_the_alternatives_are_tried() {
+fn an_invisible_text_is_no_value_and_the_alternatives_are_tried() {
     let owner = |selector: &str| json!([step("css", json!({ "selector": selector }))]);
     let fields = json!([
         {"name": "owner", "alternatives": [owner("td.owner"), owner("b")]},

@@ -24,7 +24,7 @@ fn load_mappings() -> Arc<MappingSet> {
 }
 
 /// The JSON files of all cases.
-fn cases() -> Vec<PathBuf> {
+fn case_files() -> Vec<PathBuf> {
     let mut cases = Vec::new();
     for mapping in fs::read_dir(mappings_dir().join("golden")).unwrap() {
         let mapping = mapping.unwrap().path();
@@ -45,7 +45,7 @@ fn read_case(path: &Path) -> Map<String, Value> {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The values found on the page of a case, in the form of the case.
+/// The fields, rows and links that are extracted from the page of a case, in the form of its JSON file.
 fn extract_case(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
     let url = expected["url"].as_str().expect("a case names its URL");
     let parsed = Url::parse(url).unwrap();
@@ -77,7 +77,7 @@ fn extract_case(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> 
 #[test]
 fn cases_have_only_keys_that_their_schema_knows() {
     let schema = case_schema();
-    for path in cases() {
+    for path in case_files() {
         for key in read_case(&path).keys() {
             let is_known = schema["properties"].get(key).is_some();
             assert!(is_known, "{}: {key}", path.display());
@@ -86,11 +86,11 @@ fn cases_have_only_keys_that_their_schema_knows() {
 }
 
 #[test]
-fn golden_cases_yield_what_they_should() {
+fn golden_cases_yield_their_expected_results() {
     let engine = Engine::new(load_mappings(), Limits::default());
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut report = String::new();
-    for path in cases() {
+    for path in case_files() {
         let expected = read_case(&path);
         let found = extract_case(&engine, &path, &expected);
         let found = serde_json::to_string_pretty(&found).unwrap();
@@ -113,7 +113,7 @@ fn golden_cases_yield_what_they_should() {
 #[test]
 fn every_mapping_has_a_golden_case() {
     let set = load_mappings();
-    let covered: Vec<Value> = cases()
+    let covered: Vec<Value> = case_files()
         .iter()
         .map(|path| read_case(path)["mapping"].clone())
         .collect();
@@ -152,7 +152,7 @@ fn gravatar_pages_that_are_no_profiles_are_refused_by_look_ahead() {
     }
 }
 
-/// The lines that differ, with a line of context around them.
+/// The lines in which two texts differ, with a line of context around them.
 fn diff(expected: &str, found: &str) -> String {
     let (left, right): (Vec<&str>, Vec<&str>) =
         (expected.lines().collect(), found.lines().collect());
@@ -179,7 +179,7 @@ fn diff(expected: &str, found: &str) -> String {
         .join("\n")
 }
 
-/// The length of the longest common sequence of the lines after each pair of positions.
+/// For each pair of positions in the two texts: how many lines the rest of both has in common, in the same order.
 fn common_lengths(left: &[&str], right: &[&str]) -> Vec<Vec<usize>> {
     let mut lengths = vec![vec![0; right.len() + 1]; left.len() + 1];
     for i in (0..left.len()).rev() {

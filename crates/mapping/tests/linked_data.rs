@@ -49,7 +49,7 @@ fn unescape(text: &str) -> String {
 }
 
 #[test]
-fn linked_data_is_read_as_pages_have_it_and_never_made_up() {
+fn odd_linked_data_is_read_and_nothing_is_invented() {
     let engine = engine();
     let table = include_str!("data/linked_data.tsv");
     let rows: Vec<&str> = table

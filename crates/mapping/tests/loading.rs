@@ -15,7 +15,7 @@ fn faults(text: &str) -> Vec<String> {
     load(&[("shop.json", text)]).err().unwrap_or_default()
 }
 
-/// A mapping that is valid except for `fields`.
+/// A mapping in which everything but `fields` is given and valid.
 fn mapping_with_fields(fields: &str) -> String {
     format!(
         r#"{{"name": "shop", "url_patterns": [{{"type": "host", "pattern": "a.example"}}],
@@ -300,7 +300,7 @@ fn a_set_knows_its_mappings_fields_and_version() {
 }
 
 #[test]
-fn an_xpath_that_leaves_what_was_found_before_it_is_a_warning() {
+fn an_xpath_that_ignores_the_steps_before_it_is_a_warning() {
     let chain = |steps: &str| {
         format!(
             r#"{{"name": "shop", "url_patterns": [{{"type": "host", "pattern": "shop.example"}}],
@@ -321,7 +321,7 @@ fn an_xpath_that_leaves_what_was_found_before_it_is_a_warning() {
     for right in [
         format!("{css}, {}", xpath(".//b")),
         xpath("//b"),
-        // This XPath searches the tree of the trimmed text, not that of the page.
+        // This XPath searches the tree of the text that `trim` returns, not that of the page.
         format!(r#"{css}, {{"type": "trim"}}, {}"#, xpath("//b")),
     ] {
         assert_eq!(warnings(&right), Vec::<String>::new(), "{right}");

@@ -12,7 +12,7 @@ const PAGE: &str = r#"<html><body>
     <table class="facts"><tr><th>Born<td>1815<tr><th>Died<td>1852</table>
     </body></html>"#;
 
-/// The only step of a field, traced.
+/// The trace of a field with a single processor.
 fn trace_step(kind: PageKind, page: &str, processor: &str, expression: &str) -> StepTrace {
     let parameter = match processor {
         "xpath" => "expression",
@@ -23,7 +23,7 @@ fn trace_step(kind: PageKind, page: &str, processor: &str, expression: &str) -> 
     trace_steps(kind, page, steps).swap_remove(0)
 }
 
-/// The steps of a field, traced.
+/// The trace of a field with these processors.
 fn trace_steps(kind: PageKind, page: &str, steps: Value) -> Vec<StepTrace> {
     let mapping = json!({
         "name": "m", "url_patterns": [{"type": "host", "pattern": "a.example"}],
@@ -51,7 +51,7 @@ fn hint(processor: &str, expression: &str) -> String {
 }
 
 #[test]
-fn an_xpath_that_finds_nothing_is_reported_with_how_far_it_matches_and_what_would() {
+fn an_xpath_that_finds_nothing_is_reported_with_its_matching_part_and_a_suggestion() {
     for (expression, reported) in [
         (
             "//table/tr",
@@ -85,12 +85,12 @@ fn an_xpath_that_finds_nothing_is_reported_with_how_far_it_matches_and_what_woul
             "string(//table/tr)",
             "matches up to //table; did you mean string(//table/tbody/tr)?",
         ),
-        // An expression with two faults.
+        // The expression has two faults.
         (
             "//table/tr/TD",
             "matches up to //table; did you mean //table/tbody/tr/td?",
         ),
-        // There is nothing similar on the page.
+        // Nothing on the page is similar to these expressions.
         ("//table/video", "matches up to //table"),
         ("//p | //q", "not even //p matches; not even //q matches"),
     ] {
@@ -107,7 +107,7 @@ fn a_table_without_tbody_in_xml_is_found_without_it() {
 }
 
 #[test]
-fn a_selector_that_finds_nothing_is_reported_with_how_far_it_matches_and_what_would() {
+fn a_selector_that_finds_nothing_is_reported_with_its_matching_part_and_a_suggestion() {
     for (selector, reported) in [
         (
             "table > tr",
@@ -139,7 +139,7 @@ fn an_element_of_another_namespace_is_found_by_its_local_name() {
 }
 
 #[test]
-fn what_finds_something_or_is_no_path_has_no_hint() {
+fn expressions_that_find_something_or_are_no_path_have_no_hint() {
     for expression in [
         "//table",
         "count(//video)",
@@ -157,7 +157,7 @@ fn what_finds_something_or_is_no_path_has_no_hint() {
 }
 
 #[test]
-fn a_step_that_is_given_nothing_has_no_hint() {
+fn a_step_without_input_has_no_hint() {
     let steps = json!([
         {"type": "css", "parameters": {"selector": "video"}},
         {"type": "xpath", "parameters": {"expression": ".//a"}},

@@ -53,7 +53,7 @@ fn links(parameters: Value, url: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn hits_make_the_pages_of_a_list() {
+fn pages_are_computed_from_a_number_of_hits() {
     let parameters = || json!({"parameter": "start", "step": 20});
     let first = "https://shop.example/search?q=lamps&sort=up";
     let found = links(parameters(), first, "<b>500 hits</b>");
@@ -70,7 +70,7 @@ fn hits_make_the_pages_of_a_list() {
 }
 
 #[test]
-fn further_pages_yield_none() {
+fn further_pages_yield_no_links() {
     let parameters = || json!({"parameter": "page", "size": 10});
     for url in [
         "https://shop.example/?page=2",
@@ -94,7 +94,7 @@ fn further_pages_yield_none() {
 }
 
 #[test]
-fn a_list_has_a_most_of_pages() {
+fn the_number_of_pages_is_limited() {
     let first = "https://shop.example/";
     let parameters = json!({"parameter": "p", "count": "pages", "max": 3});
     let found = extract(parameters, first, "<b>1000000000000</b>");

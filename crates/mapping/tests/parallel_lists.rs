@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
-/// Fields and their chains: each processor is `NAME PARAMETER`, and `|` separates processors.
+/// Fields with their chains of processors, as `NAME PARAMETER`; a `|` separates processors.
 type Lists = &'static [(&'static str, &'static str)];
 
 struct Meant {
     what: &'static str,
     lists: Lists,
     page: &'static str,
-    /// The rows that the suggested rule yields, each with the values of its fields.
+    /// The rows that the suggested rule extracts, each as the values of its fields.
     rows: &'static [&'static [&'static str]],
 }
 
@@ -310,7 +310,7 @@ fn load(mapping: &Value) -> MappingSet {
     MappingSet::from_sources(vec![source]).unwrap_or_else(|errors| panic!("{errors}\n{mapping:#}"))
 }
 
-/// The values of each row, as texts.
+/// The values of all rows that a mapping extracts from a page, as texts.
 fn extract_rows(mapping: &Value, page: &str) -> Vec<Vec<String>> {
     let url = Url::parse("https://listed.example/").unwrap();
     let kind = match page.as_bytes()[0] {
@@ -338,7 +338,7 @@ fn extract_rows(mapping: &Value, page: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn lists_that_should_be_rows_are_found_and_their_rewrite_reads_each_entry_for_itself() {
+fn parallel_lists_are_found_and_their_rows_do_not_shift_values() {
     for meant in MEANT {
         let what = meant.what;
         let mut mapping = mapping_of(meant.lists);
@@ -358,7 +358,7 @@ fn lists_that_should_be_rows_are_found_and_their_rewrite_reads_each_entry_for_it
 }
 
 #[test]
-fn honest_lists_beside_each_other_are_left_alone() {
+fn independent_lists_are_not_reported() {
     for (what, lists) in HONEST {
         let set = load(&mapping_of(lists));
         let found = set.parallel_lists(set.find_by_name("listed").unwrap());
@@ -368,7 +368,7 @@ fn honest_lists_beside_each_other_are_left_alone() {
 }
 
 #[test]
-fn a_list_that_keeps_the_places_of_empty_values_is_no_mistake() {
+fn lists_with_keep_empty_are_not_reported() {
     let mut mapping = mapping_of(&[
         ("names", "css li.rating a"),
         ("stars", "css li.rating .stars"),

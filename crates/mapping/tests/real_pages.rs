@@ -11,7 +11,7 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Requested
 use webfill_test_needs::needs;
 use webfill_urls::Url;
 
-/// The findings on the pages of one mapping.
+/// What a mapping has extracted from all its pages.
 #[derive(Default)]
 struct Filled {
     pages: usize,
@@ -26,7 +26,7 @@ impl Filled {
     }
 }
 
-/// Extracts every page of `folder` as if it stood below `base`.
+/// Extracts every page of `folder`, as if its URL were below `base`. Returns the results by mapping.
 fn extract_pages(folder: &str, base: &str) -> BTreeMap<String, Filled> {
     let mappings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings");
     let set = MappingSet::load_dir(&mappings).unwrap_or_else(|errors| panic!("{errors}"));
@@ -75,7 +75,7 @@ fn pages(folder: &str) -> Vec<PathBuf> {
     pages
 }
 
-/// Prints how often fields are filled, and asserts the least share that is expected of some, in percent.
+/// Prints how often each field is filled, and asserts the lowest expected rate of some fields, in percent.
 fn assert_filled(filled: &BTreeMap<String, Filled>, mapping: &str, least: &[(&str, f64)]) {
     let of_mapping = &filled[mapping];
     let each_ms = of_mapping.time.as_secs_f64() * 1000.0 / of_mapping.pages as f64;

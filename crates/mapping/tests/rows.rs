@@ -41,7 +41,7 @@ fn listing(rows: &Value, kind: PageKind, text: &str) -> Listing {
     found.listings.remove(0)
 }
 
-/// The rows as JSON, without their positions.
+/// The values of the rows as JSON, without their positions.
 fn values(listing: &Listing) -> Vec<Value> {
     let rows = listing.rows.iter();
     rows.map(|row| Value::Object(row.fields.clone())).collect()
@@ -64,7 +64,7 @@ fn add_number_step(mut chain: Value) -> Value {
 }
 
 #[test]
-fn what_a_row_lacks_is_null_in_it_and_shifts_nothing() {
+fn fields_that_a_row_lacks_are_null_and_shift_nothing() {
     let rows = json!({
         "dataset": "ratings",
         "select": css_chain("li.rating"),
@@ -254,7 +254,7 @@ fn objects_of_json_are_rows() {
 }
 
 #[test]
-fn too_many_rows_and_too_long_ones_are_cut_and_said() {
+fn too_many_and_too_long_rows_are_cut_with_a_warning() {
     let rows = json!({
         "dataset": "d",
         "select": css_chain("li"),
@@ -286,7 +286,7 @@ fn too_many_rows_and_too_long_ones_are_cut_and_said() {
 }
 
 #[test]
-fn empty_values_keep_their_places_in_a_list_that_asks_for_it() {
+fn a_list_with_keep_empty_keeps_the_positions_of_empty_values() {
     let mapping = |keep: bool| {
         let text = json!({
             "name": "ratings",
@@ -316,7 +316,7 @@ fn empty_values_keep_their_places_in_a_list_that_asks_for_it() {
 }
 
 #[test]
-fn mistakes_are_named_with_their_place() {
+fn errors_in_row_rules_are_reported_with_their_path() {
     let right = json!({
         "dataset": "d",
         "select": css_chain("li"),
@@ -384,13 +384,13 @@ fn an_xpath_from_the_root_is_refused_where_it_would_read_the_first_row_for_all()
     assert!(rules(css_chain("tbody tr"), deeper).is_err());
     assert!(rules(css_chain("tbody tr"), xpath(".//td[1]")).is_ok());
     assert!(rules(css_chain("tbody tr"), xpath("td[1]")).is_ok());
-    // In texts that are parsed as HTML, the root is that of the text.
+    // A text that is parsed as HTML has a root of its own, so an XPath from the root is right.
     let texts = json!([{"type": "jsonpath", "parameters": {"expression": "$.items[*].html"}}]);
     assert!(rules(texts, xpath("//b")).is_ok());
 }
 
 #[test]
-fn the_rows_of_a_page_show_together_how_numbers_and_dates_are_written() {
+fn the_rows_of_a_page_together_show_how_numbers_and_dates_are_written() {
     let rows = json!({
         "dataset": "prices",
         "select": css_chain("tbody tr"),
@@ -469,7 +469,7 @@ fn the_rows_of_a_page_show_together_how_numbers_and_dates_are_written() {
 }
 
 #[test]
-fn a_row_without_any_value_is_none_though_it_was_read_twice() {
+fn a_row_without_values_is_dropped_even_if_it_was_read_twice() {
     let rows = json!({
         "dataset": "prices",
         "select": css_chain("li"),
@@ -488,7 +488,7 @@ fn a_row_without_any_value_is_none_though_it_was_read_twice() {
 }
 
 #[test]
-fn values_that_keep_their_place_show_together_how_they_are_written() {
+fn values_with_positions_show_together_how_they_are_written() {
     let mapping = json!({
         "name": "ratings",
         "url_patterns": [{"type": "host", "pattern": "ratings.example"}],
@@ -580,7 +580,7 @@ fn rows_lead_to_pages_of_their_own() {
     }
 }
 
-/// How a page's list continues, according to a mapping with these links.
+/// How the list of a page continues, according to a mapping with these url_parsers.
 fn continuation(url_parsers: &Value, url: &str, text: &str) -> Continuation {
     let mapping = json!({
         "name": "ratings",
@@ -622,7 +622,7 @@ fn a_list_continues_where_its_mapping_reads_the_page() {
 }
 
 #[test]
-fn a_count_says_how_many_pages_a_list_has_and_is_missed_if_it_is_not_there() {
+fn a_list_is_counted_if_its_page_has_the_count_and_lacks_it_if_not() {
     let mut count = css_chain("i");
     let pagination = json!({"type": "pagination", "parameters": {"parameter": "page", "size": 2}});
     count.as_array_mut().unwrap().push(pagination);

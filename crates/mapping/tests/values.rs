@@ -55,7 +55,7 @@ fn a_column_of_prices_shows_its_notation() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_no_value_and_counted() {
+fn ambiguous_values_are_dropped_and_counted() {
     let (read_alone, warnings) = read_values("number", json!({}), &["1,234", "none", "5.678", "7"]);
     assert_eq!(read_alone, json!([7]));
     assert_eq!(
@@ -86,9 +86,9 @@ fn a_text_with_several_numbers_has_no_value_unless_it_says_which_is_meant() {
     );
 }
 
-/// The page shows a gap between the numbers, but the text content of the elements has no space there.
+/// On the page there is a gap between the numbers, although the text of the elements has no space there.
 #[test]
-fn numbers_beside_and_above_each_other_are_not_one() {
+fn adjacent_numbers_are_not_joined() {
     for (html, expected) in [
         ("12<br>34", Value::Null),
         ("<p>12</p><p>34</p>", Value::Null),
@@ -149,7 +149,7 @@ fn no_digit_is_lost() {
 }
 
 #[test]
-fn a_day_that_does_not_exist_is_no_month_and_counted() {
+fn a_day_that_does_not_exist_is_dropped_and_counted() {
     let texts = [
         "February 30, 2024",
         "1er mars 2024",
@@ -173,7 +173,7 @@ fn a_day_that_does_not_exist_is_no_month_and_counted() {
 }
 
 #[test]
-fn a_field_that_nothing_decides_differs_from_an_empty_one() {
+fn an_undecided_field_differs_from_an_empty_one() {
     let undecided = |texts: &[&str]| {
         let page = serde_json::to_string(texts).unwrap();
         extract_values("number", json!({}), PageKind::Json, &page).alternatives

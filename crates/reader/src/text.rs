@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_is_what_a_reader_sees() {
+    fn readable_text_has_the_white_space_that_a_reader_sees() {
         assert_eq!(write_parts(&["  a \t b\u{0}c ", "", "d"]), "a bc\nd");
         assert_eq!(write_parts(&["a\n\n\n\nb\r\n"]), "a\n\nb");
     }

@@ -1,10 +1,11 @@
-//! Cuts selectors into pieces. Selectors without a simple form, such as a list of selectors, are not cut.
+//! Cuts selectors into pieces, such as `ul` and `li`. Selectors without a simple form, such as a list of selectors, are
+//! not cut.
 
 use super::way::{Language, Piece};
 
 type Cut = Option<(Vec<Piece>, String)>;
 
-/// Tracks brackets and quotes.
+/// The open brackets and quotes at a position of a text.
 #[derive(Default)]
 struct Depth {
     open: usize,
@@ -12,7 +13,7 @@ struct Depth {
 }
 
 impl Depth {
-    /// Advances over a character. Returns whether it is outside brackets and quotes.
+    /// Advances over a character. Returns whether the character is outside brackets and quotes.
     fn advance(&mut self, c: char) -> bool {
         match (self.quote, c) {
             (Some(quote), c) => {
@@ -72,10 +73,11 @@ pub(super) fn split_css(selector: &str) -> Cut {
     let pieces = pieces
         .into_iter()
         .map(|(joint, text)| Piece::new(Language::Css, joint, &text));
-    Some((with_rows(pieces.collect()), end.to_owned()))
+    Some((add_rows_of_cells(pieces.collect()), end.to_owned()))
 }
 
-/// Cuts an XPath. `is_first`: the path starts from the page, so without a leading slash it begins at the root.
+/// Cuts an XPath into pieces. If `is_first`, the XPath is applied to the page, so it begins at the root even without a
+/// leading slash.
 pub(super) fn split_xpath(expression: &str, is_first: bool) -> Cut {
     let expression = expression.trim();
     let path = expression.strip_prefix('.').unwrap_or(expression);
@@ -123,7 +125,7 @@ pub(super) fn split_xpath(expression: &str, is_first: bool) -> Cut {
     pieces
         .iter()
         .all(is_plain)
-        .then(|| (with_rows(pieces), end))
+        .then(|| (add_rows_of_cells(pieces), end))
 }
 
 pub(super) fn split_jsonpath(expression: &str) -> Cut {
@@ -143,12 +145,12 @@ pub(super) fn split_jsonpath(expression: &str) -> Cut {
         before = c;
     }
     let pieces = pieces.iter();
-    let pieces = pieces.map(|text| Piece::new(Language::JsonPath, "", &plain_member(text)));
+    let pieces = pieces.map(|text| Piece::new(Language::JsonPath, "", &to_plain_member(text)));
     Some((pieces.collect(), String::new()))
 }
 
-/// Rewrites `['name']` as the equivalent `.name`.
-fn plain_member(text: &str) -> String {
+/// Rewrites the JSONPath member `['name']` as the equivalent `.name`.
+fn to_plain_member(text: &str) -> String {
     let quoted = text
         .strip_prefix('[')
         .and_then(|text| text.strip_suffix(']'));
@@ -161,8 +163,8 @@ fn plain_member(text: &str) -> String {
         .map_or_else(|| text.to_owned(), |name| format!(".{name}"))
 }
 
-/// Adds the row of a cell (`td` or `th`) as a piece if the selector does not name it.
-fn with_rows(pieces: Vec<Piece>) -> Vec<Piece> {
+/// If a selector leads to a table cell (`td` or `th`) without naming its row, adds a piece for the row.
+fn add_rows_of_cells(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut all: Vec<Piece> = Vec::with_capacity(pieces.len() + 1);
     for mut piece in pieces {
         let is_cell = matches!(piece.tag(), Some("td" | "th"));

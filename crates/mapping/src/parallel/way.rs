@@ -11,11 +11,11 @@ pub(super) enum Language {
     Css,
     XPath,
     JsonPath,
-    /// The objects of a type in JSON-LD. Steps within them are [`Language::JsonPath`].
+    /// Objects of a type in JSON-LD. The path within them is [`Language::JsonPath`].
     JsonLd,
 }
 
-/// A piece of a path: the element or member searched for, and how it is reached from the previous piece.
+/// A piece of a path: an element or a JSON member, and how it is reached from the previous piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) language: Language,
@@ -27,9 +27,9 @@ pub(super) struct Piece {
 /// The path of a chain to its values, cut into comparable pieces.
 pub(super) struct ChainPath {
     pub(super) pieces: Vec<Piece>,
-    /// The attribute or text that is read at the end; the element itself if empty.
+    /// The attribute or text that is read from the last piece; empty if the element itself is the value.
     end: String,
-    /// The processors of the chain after those that search the page.
+    /// The processors of the chain that follow those that search the page.
     rest: Vec<Value>,
 }
 
@@ -45,7 +45,7 @@ impl ChainPath {
                 add_row(&mut pieces);
                 break;
             }
-            let Some((more, takes)) = pieces_of(step, pieces.is_empty()) else {
+            let Some((more, takes)) = split_step(step, pieces.is_empty()) else {
                 break;
             };
             pieces.extend(more);
@@ -60,7 +60,7 @@ impl ChainPath {
         self.pieces.starts_with(prefix)
     }
 
-    /// Whether the path's values form a list of their own below the prefix, such as the tags of each item.
+    /// Whether the values form a list of their own within each element of the prefix, such as the tags of each item.
     pub(super) fn is_list_below(&self, prefix: &[Piece]) -> bool {
         let tail = &self.pieces[prefix.len()..];
         let Some((last, before)) = tail.split_last() else {
@@ -69,9 +69,10 @@ impl ChainPath {
         before.iter().any(Piece::is_list) || last.repeats()
     }
 
-    /// The processors with which a field of a row reads the same values, if the prefix selects the rows.
+    /// The processors with which the field of a row reads the same values. The rows are the elements that the prefix
+    /// selects.
     pub(super) fn processors_below(&self, prefix: &[Piece]) -> Vec<Value> {
-        let mut processors = render(
+        let mut processors = pieces_to_processors(
             &self.pieces[prefix.len()..],
             &self.end,
             prefix.last(),
@@ -81,8 +82,8 @@ impl ChainPath {
         processors
     }
 
-    /// The processors that read the path's values within rows that another selector selects. `None` if the path begins
-    /// at the root of the page, or leads into JSON.
+    /// The processors that read the path's values within a row, whatever selects the rows. `None` if the path begins at
+    /// the root of the page, or leads into JSON.
     pub(super) fn processors_in_row(&self) -> Option<Vec<Value>> {
         let first = self.pieces.first()?;
         let is_anywhere = match first.language {
@@ -91,27 +92,27 @@ impl ChainPath {
             Language::JsonPath | Language::JsonLd => false,
         };
         is_anywhere.then(|| {
-            let mut processors = render(&self.pieces, &self.end, None, false);
+            let mut processors = pieces_to_processors(&self.pieces, &self.end, None, false);
             processors.extend(self.rest.iter().cloned());
             processors
         })
     }
 }
 
-/// The processors that select the elements of a prefix.
+/// The processors that select the elements at the end of a prefix.
 pub(super) fn select_processors(prefix: &[Piece]) -> Vec<Value> {
-    render(prefix, "", None, true)
+    pieces_to_processors(prefix, "", None, true)
 }
 
-/// Adds a piece for the row of a table's cell, if the chain does not name the row.
+/// Adds a piece for the row of a table cell, unless the last piece is the row.
 fn add_row(pieces: &mut Vec<Piece>) {
     if pieces.last().and_then(Piece::tag) != Some("tr") {
         pieces.push(Piece::new(Language::Css, " ", "tr"));
     }
 }
 
-/// The pieces of a search step, and the attribute or text that the step reads at its end.
-fn pieces_of(step: &Step, is_first: bool) -> Option<(Vec<Piece>, String)> {
+/// The pieces of a step that searches the page, and the attribute or text that it reads at its end.
+fn split_step(step: &Step, is_first: bool) -> Option<(Vec<Piece>, String)> {
     let parameter = |name: &str| step.parameters.get(name).and_then(Value::as_str);
     match step.name {
         "css" => split_css(parameter("selector")?),
@@ -136,16 +137,21 @@ fn processor_json(step: &Step) -> Value {
     }
 }
 
-/// Writes the pieces as processors, one for each run of pieces in the same language. `before` is the piece that
-/// precedes the first one.
-fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) -> Vec<Value> {
+/// Converts pieces to processors, one for each run of pieces in the same language. `before` is the piece in front of
+/// the first one.
+fn pieces_to_processors(
+    pieces: &[Piece],
+    end: &str,
+    before: Option<&Piece>,
+    from_page: bool,
+) -> Vec<Value> {
     let mut processors = Vec::new();
     let mut is_at_page = from_page;
     let runs = pieces.chunk_by(|one, next| one.joins(next));
     let runs: Vec<&[Piece]> = runs.collect();
     for (index, run) in runs.iter().enumerate() {
         let end = if index + 1 == runs.len() { end } else { "" };
-        processors.push(render_run(run, end, is_at_page));
+        processors.push(run_to_processor(run, end, is_at_page));
         is_at_page = false;
     }
     let is_json = |piece: &Piece| matches!(piece.language, Language::JsonPath | Language::JsonLd);
@@ -160,7 +166,7 @@ fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) 
     processors
 }
 
-/// A processor that reads the row itself, or its attribute or text.
+/// The processor that reads the row element itself, or an attribute or the text of it.
 fn self_processor(end: &str) -> Value {
     let attribute = end
         .strip_prefix("::attr(")
@@ -174,7 +180,7 @@ fn self_processor(end: &str) -> Value {
     json!({"type": "xpath", "parameters": {"expression": expression}})
 }
 
-fn render_run(run: &[Piece], end: &str, is_at_page: bool) -> Value {
+fn run_to_processor(run: &[Piece], end: &str, is_at_page: bool) -> Value {
     let joined = |pieces: &[Piece], gap: &str| -> String {
         let texts = pieces
             .iter()
@@ -226,13 +232,13 @@ impl Piece {
         }
     }
 
-    /// Whether one processor can cover this piece and the next.
+    /// Whether one processor can select this piece and the next one.
     fn joins(&self, next: &Piece) -> bool {
         self.language == next.language
             || (self.language == Language::JsonLd && next.language == Language::JsonPath)
     }
 
-    /// The name of the element.
+    /// The name of the element that the piece selects, such as `li` for `li.rating`.
     pub(super) fn tag(&self) -> Option<&str> {
         let is_name = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         let end = self.text.find(|c| !is_name(c)).unwrap_or(self.text.len());
@@ -240,7 +246,7 @@ impl Piece {
         (is_element && end > 0).then(|| &self.text[..end])
     }
 
-    /// Whether the piece's form shows that it leads to each entry of a list.
+    /// Whether the form of the piece shows that it selects each entry of a list.
     pub(super) fn repeats(&self) -> bool {
         match self.language {
             Language::JsonLd => true,
@@ -257,7 +263,7 @@ impl Piece {
         }
     }
 
-    /// Whether the piece's element or name shows that it leads to a list.
+    /// Whether the element or the name of the piece shows that it is a list, such as `ul` or `tags`.
     fn is_list(&self) -> bool {
         let is_plural = |word: &str| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
         match self.language {
@@ -269,7 +275,7 @@ impl Piece {
         }
     }
 
-    /// Whether the piece selects one of several similar elements: by id, number or content.
+    /// Whether the piece selects one of several similar elements, by an id, a number or a content.
     fn picks_one(&self) -> bool {
         match self.language {
             Language::Css => {
@@ -303,7 +309,7 @@ impl Piece {
         }
     }
 
-    /// The words of the piece's classes, or of the texts in its predicates.
+    /// The words in the piece's class names, or in the quoted texts of its predicates.
     fn words(&self) -> impl Iterator<Item = &str> {
         let named = match self.language {
             Language::Css => self.text.split('.').skip(1).collect::<Vec<_>>(),
@@ -317,10 +323,10 @@ impl Piece {
     }
 }
 
-/// Elements that hardly ever occur alone.
+/// Elements that are nearly always entries of a list.
 const ROW_TAGS: [&str; 4] = ["tr", "li", "item", "entry"];
 const LIST_TAGS: [&str; 5] = ["ul", "ol", "li", "dl", "table"];
-/// Words that often name list entries, and hardly ever whole pages.
+/// Words that often name the entries of a list, and hardly ever a whole page.
 const ENTRY_WORDS: [&str; 9] = [
     "item", "card", "result", "rating", "review", "comment", "hit", "teaser", "tile",
 ];

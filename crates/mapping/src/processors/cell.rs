@@ -58,7 +58,7 @@ pub(crate) const CELL: Entry = Entry {
 };
 
 enum Cell {
-    /// The folded form of a header.
+    /// The text of the column's header, in folded form (lower case, without extra white space).
     Below(String),
     InColumn(usize),
 }

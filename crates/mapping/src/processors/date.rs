@@ -89,7 +89,7 @@ pub(crate) const DATE: Entry = Entry {
 };
 
 struct ReadDate {
-    /// The formats to try; empty for the usual ones.
+    /// The date formats to try; empty for the usual formats.
     formats: Vec<String>,
     order: Option<DateOrder>,
 }
@@ -150,7 +150,7 @@ impl ReadDate {
     }
 }
 
-/// Checks a format: it must be able to parse its own output, and contain at least a year.
+/// Checks a date format: it must be able to parse its own output, and contain at least a year.
 fn check_format(format: &str) -> Result<(), String> {
     let invalid =
         |reason: &dyn std::fmt::Display| format!("invalid date format {}: {reason}", quote(format));
@@ -167,7 +167,8 @@ fn check_format(format: &str) -> Result<(), String> {
     }
 }
 
-/// Replaces `%Z` with `%z` in a format: zone names are resolved here, because the library reads none.
+/// Replaces `%Z` by `%z` in a date format, because the library cannot read names of time zones. They are resolved
+/// before.
 fn with_numeric_zone(format: &str) -> String {
     let mut numeric = String::with_capacity(format.len());
     let mut letters = format.chars();
@@ -185,12 +186,13 @@ fn with_numeric_zone(format: &str) -> String {
 fn read(format: &str, text: &str) -> DateReading {
     let numeric = with_numeric_zone(format);
     if numeric == format {
-        return read_numeric(format, text);
+        return read_with_numeric_zone(format, text);
     }
-    match read_numeric(&numeric, &replace_zone_names(text, "?")) {
-        // The text would be a date if its zone were known.
+    match read_with_numeric_zone(&numeric, &replace_zone_names(text, "?")) {
+        // The text is a date except for its unknown time zone, so its time is undecided.
         DateReading::None
-            if read_numeric(&numeric, &replace_zone_names(text, "+0000")) != DateReading::None =>
+            if read_with_numeric_zone(&numeric, &replace_zone_names(text, "+0000"))
+                != DateReading::None =>
         {
             DateReading::Undecided
         }
@@ -198,7 +200,7 @@ fn read(format: &str, text: &str) -> DateReading {
     }
 }
 
-fn read_numeric(format: &str, text: &str) -> DateReading {
+fn read_with_numeric_zone(format: &str, text: &str) -> DateReading {
     let english = translate_names(text, format);
     let parsed =
         BrokenDownTime::parse(format, text).or_else(|_| BrokenDownTime::parse(format, &english));
@@ -208,8 +210,8 @@ fn read_numeric(format: &str, text: &str) -> DateReading {
     }
 }
 
-/// Writes the date as ISO 8601, with the precision of the input. `None` for a day that does not exist or contradicts
-/// its day of the week, even if its month is valid.
+/// Writes a date as ISO 8601, with the precision of the input. `None` if the day does not exist or contradicts its day
+/// of the week.
 fn to_iso(time: &BrokenDownTime) -> Option<String> {
     if let Ok(date) = time.to_date() {
         let clock = time.hour().and_then(|_| time.to_time().ok());

@@ -37,7 +37,7 @@ pub(crate) const DURATION: Entry = Entry {
         };
         Ok(Box::new(EachText(move |text: &str| {
             let number = seconds_of_duration(text)? / unit;
-            // Rounded to thousandths, so that a third of an hour has no long fraction.
+            // The number is rounded to thousandths, so that a third of an hour does not get a long fraction.
             Some(((number * 1e3).round() / 1e3).to_string())
         })))
     },
@@ -61,7 +61,7 @@ const DAY: f64 = 86_400.0;
 const HOUR: f64 = 3_600.0;
 const MINUTE: f64 = 60.0;
 
-/// The seconds of a duration, if the text is one and nothing else.
+/// The seconds of a duration such as `1 h 30 min`; `None` if the text is anything else.
 pub fn seconds_of_duration(text: &str) -> Option<f64> {
     const LONGEST: usize = 60;
     let text = webfill_values::trim(text);
@@ -88,7 +88,7 @@ pub fn seconds_of_duration(text: &str) -> Option<f64> {
     seconds_of_parts(text)
 }
 
-/// The seconds of numbers with units, the largest first.
+/// The seconds of a text of numbers with units, the largest unit first.
 fn seconds_of_parts(text: &str) -> Option<f64> {
     let (mut rest, mut seconds, mut before) = (text, 0.0, f64::INFINITY);
     while !rest.is_empty() {

@@ -76,7 +76,7 @@ impl Processor for JsonPaths {
     }
 }
 
-/// Adds the values that `query` finds in `json`. Returns false if no more are wanted.
+/// Adds the values that a JSONPath finds in `json` to the output. Returns false if the output is full.
 pub(super) fn push_found(
     query: &JsonQuery,
     json: &Value,
@@ -92,7 +92,8 @@ pub(super) fn push_found(
     }
 }
 
-/// Adds a JSON value: texts and numbers unchanged, null not at all, everything else as JSON.
+/// Adds a JSON value to the output: null is left out, texts and numbers are added as they are, everything else as JSON
+/// text.
 pub(super) fn push_json(value: &Value, output: &mut Output<'_, '_>) -> bool {
     match value {
         Value::Null => true,
@@ -102,7 +103,7 @@ pub(super) fn push_json(value: &Value, output: &mut Output<'_, '_>) -> bool {
     }
 }
 
-/// Removes the sign of zero: JSON allows `-0`, but nobody means it.
+/// Turns `-0` into `0`. JSON allows it, but nobody means it.
 fn without_sign_of_zero(number: &Number) -> Number {
     match number.as_f64() {
         Some(0.0) if number.is_f64() && number.to_string().starts_with('-') => 0.into(),

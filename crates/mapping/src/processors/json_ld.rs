@@ -47,7 +47,7 @@ pub(crate) const JSON_LD: Entry = Entry {
 };
 
 struct JsonLd {
-    /// The requested `@type`.
+    /// The `@type` of the objects to select; `None` for the top-level objects.
     wanted: Option<String>,
     query: Option<JsonQuery>,
 }
@@ -75,7 +75,7 @@ impl Processor for JsonLd {
     }
 }
 
-/// Collects the top-level objects. Recursive: the parser bounds the depth.
+/// Collects the top-level objects. Recursive, because the parser limits the depth.
 fn collect_top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
     match value {
         Value::Array(entries) => entries
@@ -89,7 +89,7 @@ fn collect_top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
     }
 }
 
-/// Collects every object of a type, wherever it is.
+/// Collects every object with this `@type`, at any depth.
 fn collect_of_type<'v>(value: &'v Value, wanted: &str, found: &mut Vec<&'v Value>) {
     match value {
         Value::Array(entries) => entries
@@ -110,7 +110,7 @@ fn collect_of_type<'v>(value: &'v Value, wanted: &str, found: &mut Vec<&'v Value
     }
 }
 
-/// Whether an `@type` is or contains `wanted`, in any vocabulary.
+/// Whether an `@type` is `wanted`, or is a list that contains it. The vocabulary before the name is ignored.
 fn is_type(types: &Value, wanted: &str) -> bool {
     match types {
         Value::String(name) => name.rsplit(['/', '#', ':']).next() == Some(wanted),

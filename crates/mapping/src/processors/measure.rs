@@ -59,7 +59,8 @@ enum Quantity {
     Temperature,
 }
 
-/// A unit: an amount in it, times `factor` plus `offset`, is the amount in the metric unit of its kind.
+/// A unit of measurement. An amount in this unit, times `factor` plus `offset`, is the amount in the base unit of its
+/// quantity.
 #[derive(Debug)]
 struct Unit {
     name: &'static str,
@@ -67,7 +68,7 @@ struct Unit {
     factor: f64,
     offset: f64,
     is_metric: bool,
-    /// How pages write it: words and signs, as patterns.
+    /// How pages write the unit: words and signs, as regular expressions.
     words: &'static str,
     signs: &'static str,
 }
@@ -98,7 +99,7 @@ const NAMES: [&str; 18] = [
 const METRIC: bool = true;
 const IMPERIAL: bool = false;
 
-/// A unit that begins with another one comes before it.
+/// All units. If the notation of one unit begins with that of another, it comes first: `mm` before `m`.
 #[rustfmt::skip]
 static UNITS: [Unit; 18] = [
     unit("km/h", Quantity::Speed, (1.0, METRIC), "km/h|kmh|kph|kilomet(?:er|re)s per hour", ""),
@@ -129,7 +130,7 @@ static UNITS: [Unit; 18] = [
     },
 ];
 
-/// A number with a unit; the groups of the units are in their order.
+/// Matches a number with a unit. Each unit has a group, in the order of [`UNITS`].
 static PART: LazyLock<Regex> = LazyLock::new(|| {
     let whole = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,9}(?:[.,]\d{1,6})?";
     let fraction = r"[½¼¾⅓⅔⅛⅜⅝⅞]|\d{1,2}/\d{1,2}";
@@ -145,18 +146,18 @@ static PART: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a constant pattern")
 });
 
-/// The groups before those of the units.
+/// How many groups of [`PART`] come before those of the units.
 const GROUPS_OF_NUMBER: usize = 3;
 
-/// An amount that a text gives in one unit or in two.
+/// An amount that a text gives in one unit, or in two such as `6 ft (183 cm)`.
 pub struct Measure {
-    /// Metric or not, and the amount in the metric unit of its kind.
+    /// For each given amount: whether its unit is metric, and the amount in the base unit of the quantity.
     amounts: Vec<(bool, f64)>,
     quantity: Quantity,
 }
 
 impl Measure {
-    /// `None` if the text is anything else.
+    /// Reads an amount; `None` if the text is anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Measure> {
         const LONGEST: usize = 60;
@@ -178,7 +179,7 @@ impl Measure {
             None => rest.strip_prefix(['/', '|', ',', ';', '='])?,
         };
         let (other, second, rest) = parse_amount(again.trim())?;
-        // Otherwise they are two amounts, such as a width and a height.
+        // Two amounts that differ are not one, but for example a width and a height.
         let is_same = other == quantity && are_close(first.1, second.1);
         measure.amounts.push(second);
         (is_same && rest.trim().is_empty()).then_some(measure)
@@ -196,7 +197,7 @@ impl Measure {
         Some((amount - unit.offset) / unit.factor)
     }
 
-    /// The amount in each unit of its kind, with the name of the unit.
+    /// The amount in each unit of its quantity, with the name of the unit.
     pub fn in_all_units(&self) -> impl Iterator<Item = (&'static str, f64)> {
         UNITS
             .iter()
@@ -204,23 +205,24 @@ impl Measure {
     }
 }
 
-/// The number with at most so many digits after the point, and without zeros at its end.
+/// The number with at most `decimals` digits after the point, without zeros at the end.
 #[must_use]
 pub fn round_decimals(number: f64, decimals: i32) -> String {
     let scale = 10_f64.powi(decimals);
-    // A half that is stored as slightly less is rounded up, too.
+    // The factor makes halves round up even if their binary form is slightly less.
     let rounded = (number * scale * (1.0 + 1e-12)).round() / scale;
     let rounded = if rounded == 0.0 { 0.0 } else { rounded };
     rounded.to_string()
 }
 
-/// Whether two amounts may be one, each rounded.
+/// Whether two amounts may be the same amount, rounded in different units.
 fn are_close(one: f64, other: f64) -> bool {
     const ROUNDED_BY: f64 = 0.03;
     (one - other).abs() <= ROUNDED_BY * one.abs().max(other.abs()) + f64::EPSILON
 }
 
-/// An amount at the beginning of a text, in one unit or in a large and a small one, and the rest of the text.
+/// Parses an amount at the beginning of a text, in one unit or in a large and a small one (`6 ft 5 in`). Also returns
+/// the rest of the text.
 fn parse_amount(text: &str) -> Option<(Quantity, (bool, f64), &str)> {
     let (unit, number, rest) = parse_part(text)?;
     let base = number * unit.factor + unit.offset;
@@ -252,7 +254,7 @@ fn parse_part(text: &str) -> Option<(&'static Unit, f64, &str)> {
         let group = part.get(at + 1 + GROUPS_OF_NUMBER)?;
         Some((at, group))
     })?;
-    // `M` is a million, and `G` a thousand millions.
+    // A capital `M` means a million, and `G` a thousand millions, so they are not units.
     let rest = &text[written.end()..];
     if matches!(written.as_str(), "M" | "G") {
         return None;
@@ -277,7 +279,7 @@ fn parse_part(text: &str) -> Option<(&'static Unit, f64, &str)> {
     ))
 }
 
-/// A comma before three digits separates groups, but no group is a zero alone.
+/// A comma before three digits separates groups of digits, except after a single zero: `0,147` is a fraction.
 fn parse_number(digits: &str) -> Option<f64> {
     let is_group = digits
         .rsplit_once(',')

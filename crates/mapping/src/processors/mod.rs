@@ -24,7 +24,7 @@ use crate::entry::{Refusal, refusal};
 use crate::fault::quote;
 use crate::pattern::Pattern;
 
-/// The most steps of one search with a look-around expression. They take a few milliseconds.
+/// The most steps of one search by an expression with look-around or back references. They take a few milliseconds.
 const STEP_LIMIT: usize = 200_000;
 
 /// Compiles the regular expression that a parameter holds.

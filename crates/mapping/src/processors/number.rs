@@ -1,4 +1,4 @@
-//! `number`: reads a number, in the notation that is set or that all values together reveal.
+//! `number`: reads a number, in the notation that is set, or else in the one that all values of a field together show.
 
 use webfill_values::{NumberNotation, NumberReading, Numbers};
 
@@ -81,7 +81,8 @@ struct ReadNumber(NumberNotation);
 impl Processor for ReadNumber {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         run.check_time()?;
-        // Numbers in JSON are numbers already, and no evidence of how texts are written.
+        // A JSON number needs no parsing, and does not show how numbers are written in texts, so it counts as empty
+        // here.
         let texts: Vec<_> = items
             .iter()
             .map(|item| match item {

@@ -7,11 +7,11 @@ use crate::item::Item;
 use crate::parameters::Parameters;
 use crate::run::{OutOfTime, Processor, Run};
 
-/// The most pages of one list.
+/// How many pages a list may have.
 const MOST_PAGES: i64 = 10_000;
 const PAGES_BY_DEFAULT: u64 = 1_000;
 
-/// The placeholder for the page number in a template.
+/// The placeholder for the page number in a URL template.
 const PLACE: &str = "{}";
 
 pub(crate) const PAGINATION: Entry = Entry {
@@ -136,7 +136,7 @@ fn parse_template(template: &str) -> Result<Place, Vec<Refusal>> {
     }
 }
 
-/// Reads how many hits a page has; `None` if pages are counted instead.
+/// Reads how many hits one page has; `None` if the count is of pages instead of hits.
 fn parse_page_size(parameters: &Parameters<'_>) -> Result<Option<u64>, Vec<Refusal>> {
     if parameters.text("count") == "pages" {
         return match parameters.is_given("size") {
@@ -149,7 +149,7 @@ fn parse_page_size(parameters: &Parameters<'_>) -> Result<Option<u64>, Vec<Refus
     size.map(|size| Some(size as u64)).ok_or(refusal("", why))
 }
 
-/// Where a URL contains its page number.
+/// The part of a URL that contains the page number.
 enum Place {
     Parameter(String),
     /// The texts before and after the page number.
@@ -161,7 +161,7 @@ struct Pagination {
     page_size: Option<u64>,
     step: u64,
     first: u64,
-    /// The most pages of the list, including the first.
+    /// The greatest number of pages of the list, including the first.
     most: u64,
 }
 
@@ -188,18 +188,18 @@ impl Processor for Pagination {
         let own = run.page.url();
         let mut urls = Vec::new();
         for page in 1..pages.min(self.most) {
-            let Some(url) = self.url_of(page, own) else {
+            let Some(url) = self.url_of_page(page, own) else {
                 run.list.is_cut.set(true);
                 break;
             };
             if url == *own {
-                // This page is itself a further page.
+                // The present page is itself one of the computed further pages.
                 run.list.is_further.set(true);
                 return output.finish();
             }
             urls.push(url);
         }
-        if !self.is_first(own) {
+        if !self.may_be_first_page(own) {
             run.list.is_further.set(true);
             return output.finish();
         }
@@ -220,13 +220,13 @@ impl Pagination {
         self.page_size.map_or(count, |size| count.div_ceil(size))
     }
 
-    /// The URL of a page of the list whose first page is `own`. Here, pages are counted from 0.
-    fn url_of(&self, page: u64, own: &Url) -> Option<Url> {
+    /// The URL of a page of the list. `own` is the URL of the first page, and `page` counts from 0.
+    fn url_of_page(&self, page: u64, own: &Url) -> Option<Url> {
         let number = self.first + page * self.step;
         match &self.place {
             Place::Parameter(name) => {
                 let mut url = own.clone();
-                let query = with_parameter(own.query().unwrap_or_default(), name, number);
+                let query = replace_parameter(own.query().unwrap_or_default(), name, number);
                 url.set_query(Some(&query));
                 canonical_url(url.as_str(), None).ok()
             }
@@ -236,24 +236,24 @@ impl Pagination {
         }
     }
 
-    /// Whether `own` may be the URL of the first page. A URL with the number of another page is not, even if the list
-    /// no longer has that page.
-    fn is_first(&self, own: &Url) -> bool {
+    /// Whether `own` may be the URL of the list's first page. A URL with another page number is not, even if the list
+    /// has become shorter than that.
+    fn may_be_first_page(&self, own: &Url) -> bool {
         let Place::Parameter(name) = &self.place else {
             return true;
         };
         let query = own.query().unwrap_or_default();
-        let value = query.split('&').find_map(|pair| value_of(pair, name));
+        let value = query.split('&').find_map(|pair| value_of_pair(pair, name));
         value.is_none_or(|value| value.is_empty() || value.parse() == Ok(self.first))
     }
 }
 
-/// Replaces the value of a query parameter by a number. The rest stays byte for byte.
-fn with_parameter(query: &str, name: &str, number: u64) -> String {
+/// Replaces the value of a query parameter by a number. The rest of the query stays unchanged, byte for byte.
+fn replace_parameter(query: &str, name: &str, number: u64) -> String {
     let mut pairs: Vec<String> = Vec::new();
     let mut is_set = false;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        if value_of(pair, name).is_none() {
+        if value_of_pair(pair, name).is_none() {
             pairs.push(pair.to_owned());
         } else if !is_set {
             pairs.push(format!("{name}={number}"));
@@ -266,8 +266,8 @@ fn with_parameter(query: &str, name: &str, number: u64) -> String {
     pairs.join("&")
 }
 
-/// The value of a `name=value` pair, if it has this name.
-fn value_of<'q>(pair: &'q str, name: &str) -> Option<&'q str> {
+/// The value of a `name=value` pair of a query; `None` if the pair has another name.
+fn value_of_pair<'q>(pair: &'q str, name: &str) -> Option<&'q str> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
     let encoded = || name.replace('[', "%5B").replace(']', "%5D");
     (key == name || key.eq_ignore_ascii_case(&encoded())).then_some(value)
@@ -279,10 +279,10 @@ mod tests {
 
     #[test]
     fn a_parameter_is_replaced_and_the_others_stay() {
-        let with = |query| with_parameter(query, "page", 3);
+        let with = |query| replace_parameter(query, "page", 3);
         assert_eq!(with(""), "page=3");
         assert_eq!(with("q=a%20b&page=1&sort=up"), "q=a%20b&page=3&sort=up");
-        assert_eq!(with_parameter("p%5bn%5d=1", "p[n]", 2), "p[n]=2");
+        assert_eq!(replace_parameter("p%5bn%5d=1", "p[n]", 2), "p[n]=2");
     }
 
     #[test]

@@ -72,7 +72,7 @@ enum Find {
     Pattern(Pattern),
 }
 
-/// A part of the text that replaces a match.
+/// A piece of the replacement: text, or a group of the match.
 enum Piece {
     Literal(String),
     Group(usize),
@@ -142,7 +142,7 @@ impl Replace {
     }
 }
 
-/// Parses `$1`, `${1}`, `${name}` and `$$`. Rejects a group that the expression does not have.
+/// Parses a replacement with `$1`, `${1}`, `${name}` and `$$`. Rejects groups that the expression does not have.
 fn parse_template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
     let mut pieces = Vec::new();
     let mut rest = with;
@@ -165,7 +165,8 @@ fn parse_template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refus
     Ok(pieces)
 }
 
-/// Parses the text after a dollar sign: digits, or a number or name in braces.
+/// Parses a group after a dollar sign: digits, or a number or name in braces. Returns the group and the rest of the
+/// text.
 fn parse_reference(text: &str) -> Option<(&str, &str)> {
     if let Some(braced) = text.strip_prefix('{') {
         let end = braced.find('}')?;

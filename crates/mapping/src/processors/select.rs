@@ -46,7 +46,7 @@ pub(crate) const XPATH: Entry = Entry {
         match selectors.add_xpath(expression) {
             Ok(id) => {
                 for unlike in names_unlike_html(expression) {
-                    selectors.warn("expression", warning(&unlike));
+                    selectors.warn("expression", unlike_name_warning(&unlike));
                 }
                 Ok(Box::new(ByXPath(id)))
             }
@@ -92,7 +92,7 @@ pub(crate) const CSS: Entry = Entry {
     },
 };
 
-fn warning(unlike: &NameUnlikeHtml) -> String {
+fn unlike_name_warning(unlike: &NameUnlikeHtml) -> String {
     let NameUnlikeHtml {
         name,
         offset,
@@ -168,14 +168,14 @@ fn select<'p>(
     output.finish()
 }
 
-/// The nodes at which the search starts, for a trace.
+/// The nodes at which an XPath or selector starts to search, for a trace.
 fn search_roots<'p>(items: &[Item<'p>], run: &Run<'p>) -> Vec<NodeRef<'p>> {
     const MOST: usize = 20;
     let items = items.iter().take(MOST);
     items.filter_map(|item| search_root(item, run)).collect()
 }
 
-/// The node at which the search starts.
+/// The node at which an XPath or selector starts to search.
 pub(super) fn search_root<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
     match item {
         Item::Page => run.page.document_or_warn(run).map(Document::root),

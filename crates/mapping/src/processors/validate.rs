@@ -94,7 +94,7 @@ pub(crate) const VALIDATE: Entry = Entry {
 struct Validate {
     is_type: Option<fn(&str) -> bool>,
     pattern: Option<Pattern>,
-    /// The allowed values; empty if every value is allowed.
+    /// The values that are allowed; empty if all are.
     one_of: Vec<String>,
     lengths: (usize, usize),
 }

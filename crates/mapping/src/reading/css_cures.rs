@@ -28,7 +28,7 @@ fn propose_tbody_change(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     }
 }
 
-/// Suggests any descendant instead of a child, and any later sibling instead of the next.
+/// Suggests any descendant instead of a direct child, or any later sibling instead of the next one.
 fn propose_looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     let joint = match piece.joint.trim() {
@@ -41,7 +41,7 @@ fn propose_looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
 
 fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let piece = broken.piece();
-    let candidates = candidates(broken);
+    let candidates = searched_elements(broken);
     let nodes = || candidates.iter().copied();
     let (sign, name, names, end) = match piece.text.split_at_checked(1) {
         Some((".", name)) => (
@@ -87,8 +87,8 @@ fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
         .collect()
 }
 
-/// The elements among which the piece was searched.
-fn candidates<'p>(broken: &Break<'_, 'p>) -> Vec<NodeRef<'p>> {
+/// The elements among which the selector's failing piece was searched.
+fn searched_elements<'p>(broken: &Break<'_, 'p>) -> Vec<NodeRef<'p>> {
     match broken.piece().joint.trim() {
         ">" => children(broken.found).collect(),
         "" if broken.at > 0 && broken.piece().joint.is_empty() => broken.found.to_vec(),

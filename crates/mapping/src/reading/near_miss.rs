@@ -8,24 +8,24 @@ use webfill_document::{NodeRef, XValue};
 
 use super::written::{Piece, WrittenPath, text_of};
 
-/// The most expressions that are tried for one that finds nothing, and the longest time that this may take.
+/// How many other expressions are tried for one that finds nothing, and for how long.
 const MOST_TRIED: u32 = 200;
 const MOST_TIME: Duration = Duration::from_secs(1);
-/// The most faults that can be fixed in one expression.
+/// How many faults in one expression are fixed at most.
 const MOST_FAULTS: usize = 3;
 
-/// Evaluates an expression at the places where it is searched.
+/// Evaluates an expression as the step does, and returns what it finds.
 pub(super) type Probe<'s, 'p> = &'s dyn Fn(&str) -> Vec<XValue<'p>>;
 
-/// The changes that usually fix a break, likeliest first.
+/// Proposes changes that usually repair a failing expression, the likeliest first.
 pub(super) type Cures = fn(&Break<'_, '_>) -> Vec<Vec<Piece>>;
 
-/// Where a path or selector breaks: the pieces before the index `at` match together, but not together with the piece at
-/// `at`.
+/// Where a path or selector fails on a page. The pieces before the index `at` together find something, but no longer
+/// with the piece at `at`.
 pub(super) struct Break<'b, 'p> {
     pub(super) pieces: &'b [Piece],
     pub(super) at: usize,
-    /// The nodes selected by the earlier pieces. For the first piece, the places where the search begins.
+    /// The nodes that the pieces before `at` select. If there are none, the nodes where the search begins.
     pub(super) found: &'b [NodeRef<'p>],
 }
 
@@ -34,7 +34,7 @@ impl Break<'_, '_> {
         &self.pieces[self.at]
     }
 
-    /// The pieces, with `others` in place of the piece that does not match.
+    /// The pieces, with `others` in place of the failing piece.
     pub(super) fn with_replacement(&self, others: &[Piece]) -> Vec<Piece> {
         self.with_replacement_at(self.at, others)
     }
@@ -49,8 +49,7 @@ pub(super) struct Search<'s, 'p> {
     places: &'s [NodeRef<'p>],
     cures: Cures,
     left: Cell<u32>,
-    /// Whether the limit was reached before everything was tried, so that it is not known whether the expression
-    /// matches.
+    /// Whether the limit was reached before everything was tried. It is then unknown where the expression fails.
     is_exhausted: Cell<bool>,
     until: Instant,
 }
@@ -67,8 +66,8 @@ impl<'s, 'p> Search<'s, 'p> {
         }
     }
 
-    /// A hint such as `matches up to //table; did you mean //table/tbody/tr?`. `None` if the expression does match, or
-    /// if finding out takes too long.
+    /// A hint such as `matches up to //table; did you mean //table/tbody/tr?`. `None` if the expression finds
+    /// something, or if searching takes too long.
     pub(super) fn hint(&self, written: &WrittenPath) -> Option<String> {
         let (at, _) = self.find_break(&written.pieces)?;
         if self.is_exhausted.get() {
@@ -84,8 +83,8 @@ impl<'s, 'p> Search<'s, 'p> {
         })
     }
 
-    /// The index of the first piece that does not match together with the earlier ones, and the nodes that the earlier
-    /// pieces select. `None` if all match together.
+    /// The index of the first piece with which nothing is found, and the nodes that the earlier pieces select. `None`
+    /// if all pieces together find something.
     fn find_break(&self, pieces: &[Piece]) -> Option<(usize, Vec<NodeRef<'p>>)> {
         let mut found = self.places.to_vec();
         for at in 0..pieces.len() {
@@ -111,7 +110,7 @@ impl<'s, 'p> Search<'s, 'p> {
         }
     }
 
-    /// Changed pieces that match together: with a single change if possible, and with at most `faults` changes.
+    /// Finds changed pieces that match something: with a single change if possible, and with at most `faults` changes.
     fn find_cure(&self, pieces: &[Piece], faults: usize) -> Option<Vec<Piece>> {
         let (at, found) = self.find_break(pieces)?;
         let cures = (self.cures)(&Break {
@@ -125,7 +124,8 @@ impl<'s, 'p> Search<'s, 'p> {
         if whole.is_some() || faults == 1 {
             return whole.cloned();
         }
-        // There is another fault after this one. Continue with the changes after which more pieces match.
+        // The expression has another fault after this one. So the search continues with changes after which more pieces
+        // match.
         let ends_nearer = |cured: &&Vec<Piece>| {
             let reached = self.find_break(cured);
             reached.is_some_and(|(next, _)| cured.len() - next < pieces.len() - at)

@@ -1,16 +1,16 @@
-//! The names and values at a place of the page, the most similar to a written one first.
+//! Finds the names and values on a page that are most similar to a written one.
 
 use std::collections::BTreeSet;
 
 use webfill_document::NodeRef;
 
-/// Names less similar than this are not spellings of each other.
+/// Names with a lower similarity than this are not taken for misspellings of each other.
 const ALIKE: f64 = 0.8;
 const MOST_NAMES: usize = 3;
-/// A search for names stops after this many nodes.
+/// How many nodes are searched for names at most.
 const MOST_NODES: usize = 50_000;
 
-/// The names most similar to `written`, without `written` itself.
+/// The names most similar to `written`, the most similar first. `written` itself is left out.
 pub(super) fn similar_names<'n>(
     written: &str,
     names: impl IntoIterator<Item = &'n str>,

@@ -17,7 +17,7 @@ impl Piece {
     }
 }
 
-/// A path or a selector, with the rest of its expression before and after it, such as `count(` and `)`.
+/// A path or a selector, cut into pieces, with the text around it, such as `count(` and `)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrittenPath {
     before: String,
@@ -26,19 +26,19 @@ pub(super) struct WrittenPath {
 }
 
 impl WrittenPath {
-    /// The expressions left after dropping pieces from the end, including the whole. If one of them is invalid, the
-    /// pieces were cut in the wrong places.
+    /// All beginnings of the path as text, including the whole path. If one of them is invalid, the path was cut in the
+    /// wrong places.
     pub(super) fn prefixes(&self) -> impl Iterator<Item = String> {
         (1..=self.pieces.len()).map(|end| text_of(&self.pieces[..end]))
     }
 
-    /// The expression with other pieces in place of its own.
+    /// The whole expression, with other pieces in place of the path's own.
     pub(super) fn with_pieces(&self, pieces: &[Piece]) -> String {
         format!("{}{}{}", self.before, text_of(pieces), self.after)
     }
 }
 
-/// The pieces as text.
+/// Joins the pieces to a text.
 pub(super) fn text_of(pieces: &[Piece]) -> String {
     pieces
         .iter()
@@ -127,7 +127,7 @@ fn split_first_argument(expression: &str) -> Option<(&str, &str, &str)> {
     let is_function = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c == '-')
         && !matches!(name, "text" | "comment" | "node" | "processing-instruction");
-    // The call must end the expression.
+    // The bracket of the call must close at the end of the expression.
     let ends = unquoted_chars(expression).len() == open + 1 && expression.ends_with(')');
     if !is_function || !ends {
         return None;
@@ -139,7 +139,7 @@ fn split_first_argument(expression: &str) -> Option<(&str, &str, &str)> {
     Some((&expression[..start], first, &expression[end..]))
 }
 
-/// Cuts a location path. `None` if the text is not one, but an operation or a value.
+/// Cuts a location path into pieces. `None` if the text is not a path but an operation or a value.
 fn path_pieces(path: &str) -> Option<Vec<Piece>> {
     if path.starts_with(|c: char| matches!(c, '"' | '\'' | '-') || c.is_ascii_digit()) {
         return None;
@@ -181,7 +181,7 @@ fn selector_pieces(selector: &str) -> Vec<Piece> {
     })
 }
 
-/// Cuts a text at these positions. `joint` returns how many bytes of a piece come before its text.
+/// Cuts a text at these positions. `joint` returns the length of the separator at the beginning of a piece, in bytes.
 fn cut_at(text: &str, cuts: &[usize], joint: impl Fn(&str) -> usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let ends = cuts.iter().copied().chain([text.len()]);

@@ -11,7 +11,7 @@ use super::written::Piece;
 pub(super) fn propose_xpath_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let text = &broken.piece().text;
     if text.starts_with('[') {
-        let predicates = predicate_cures(text, broken.found);
+        let predicates = propose_predicates(text, broken.found);
         let cured = predicates
             .into_iter()
             .map(|predicate| Piece::new("", predicate));
@@ -45,7 +45,7 @@ fn propose_tbody_change(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     }
 }
 
-/// Suggests any descendant instead of a child.
+/// Suggests any descendant (`//`) instead of a direct child.
 fn propose_any_descendant(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let piece = broken.piece();
     let below = Piece::new("//", &piece.text);
@@ -80,7 +80,7 @@ fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
         (_, true) => similar_names(name, descendants(&from).filter_map(NodeRef::tag)),
         (_, false) => similar_names(name, children(&from).filter_map(NodeRef::tag)),
     };
-    // Most prefixes cannot be written in an expression, so the local name is tried as well.
+    // Most namespace prefixes cannot be written in an expression, so a condition on the local name is tried as well.
     let of_any_namespace = (sign.is_empty()).then(|| format!("*[local-name() = '{name}']"));
     let others = names.into_iter().map(|name| format!("{sign}{name}"));
     let others = others.chain(of_any_namespace);
@@ -88,7 +88,7 @@ fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     cured.collect()
 }
 
-/// Suggests a neighbouring number for the last index before the break, which may be one off.
+/// Suggests the next lower and higher number for the last index before the failing piece, such as `[2]`.
 fn propose_neighbouring_index(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let mut before = broken.pieces[..broken.at].iter().enumerate().rev();
     let Some((at, piece)) = before.find(|(_, piece)| number_in(&piece.text).is_some()) else {
@@ -99,14 +99,14 @@ fn propose_neighbouring_index(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     others.collect()
 }
 
-fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
+fn propose_predicates(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
     if number_in(predicate).is_some() {
         return neighbouring_indexes(predicate);
     }
     let Some((what, value)) = equality_in(predicate) else {
         return Vec::new();
     };
-    // A value with both kinds of quotes cannot be written in the argument of another function as it is.
+    // A value with both kinds of quotes cannot be written as a text in XPath.
     let quote = if value.contains('\'') { '"' } else { '\'' };
     let contains = |value: &str| format!("[contains({what}, {quote}{value}{quote})]");
     let mut cures = Vec::new();
@@ -134,7 +134,7 @@ fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
     cures
 }
 
-/// Splits an equality: `[@class = 'price']` into `@class` and `price`.
+/// Splits a predicate that compares with a text: `[@class = 'price']` gives `@class` and `price`.
 fn equality_in(predicate: &str) -> Option<(&str, &str)> {
     let inner = predicate.strip_prefix('[')?.strip_suffix(']')?;
     let (what, value) = inner.split_once('=')?;

@@ -15,11 +15,11 @@ use crate::run::Run;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowsTrace {
     pub dataset: String,
-    /// The number of elements that `select` yields.
+    /// How many elements `select` yields.
     pub count: usize,
     pub empty_because: Option<String>,
     pub select: Vec<StepTrace>,
-    /// The chosen rows.
+    /// The traces of the rows that were chosen.
     pub rows: Vec<RowTrace>,
 }
 
@@ -32,7 +32,7 @@ pub struct RowTrace {
 }
 
 impl RowsTrace {
-    /// The most rows that a trace shows for each rule.
+    /// How many rows a trace shows for each row rule.
     pub const MOST_ROWS: usize = 20;
 }
 
@@ -72,7 +72,7 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
     }
 }
 
-/// The positions of the first row, and of the first that has some fields and lacks others.
+/// The positions of two rows to show: the first row, and the first that has some fields and lacks others.
 fn example_positions<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) -> Vec<usize> {
     let of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
     let of_row: Vec<&RowField> = of_row.collect();
