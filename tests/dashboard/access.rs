@@ -1,4 +1,4 @@
-//! Tests access to the dashboard: visitors and their rights.
+//! Tests access to the dashboard: who may log in, and what each visitor may see and do.
 
 use serde_json::json;
 use webfill_test_browser::{Browser, ENTER};
@@ -20,7 +20,7 @@ fn guarded_fleet() -> Fleet {
     ))
 }
 
-/// The form fields with which a page of the dashboard sends an action.
+/// The fields of the form by which a page of the dashboard requests an action.
 fn action_form_fields<'a>(token: &'a str, crawl_id: &'a str) -> Vec<(&'static str, &'a str)> {
     vec![
         ("token", token),
@@ -179,7 +179,7 @@ fn only_visitors_with_a_token_see_anything() {
     assert_eq!(page.status, 200);
     assert!(page.body.contains("chief") && !page.body.contains(CHIEF));
 
-    // The form token of one session is not valid in another session.
+    // Another session's form token is refused.
     let other = fleet.log_in(CHIEF);
     let answer = other.post("/dashboard/logout", &[("token", &page.form_token())]);
     assert_eq!(answer.status, 403);
@@ -295,7 +295,7 @@ fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
     let page = chief.get("/dashboard/audit").body;
     assert!(page.contains("chief") && page.contains("pause"), "{page}");
 
-    // After the pause, the crawl can be resumed from its page.
+    // The page of the paused crawl has a button that resumes it.
     let answer = chief.post(
         "/dashboard/do/resume",
         &action_form_fields(&token_of(&chief), "c"),

@@ -1,5 +1,5 @@
-//! Tests that actions in the views take effect. After clicks in a real Chromium, the access log of the sites, the store
-//! and the audit log are checked.
+//! Tests that the buttons and forms of the dashboard take effect. After clicks in a real Chromium, the access log of
+//! the sites, the store and the audit log are checked.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::fleet::{APP, wait_for};
 use crate::http::percent_encode;
 use crate::scene::{BLOCKS, CRAWL, LONG_CRAWL, LONG_SITE, Scene, WATCH};
 
-/// Submits the form that contains a field, and waits until the next page shows a message.
+/// Submits the form that contains the field (a CSS selector), and waits until the next page shows a message.
 fn submit_form(browser: &Browser, field: &str) {
     forget_messages(browser);
     browser.wait_and_click(&format!("form:has({field}) button"));

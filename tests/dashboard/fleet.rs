@@ -41,7 +41,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// A fleet whose dashboard needs no token from visitors on this machine.
+    /// A fleet whose dashboard requires no token from visitors on this machine.
     pub(crate) fn start() -> Fleet {
         let mut fleet = Fleet::unstarted();
         fleet.start_dispatcher();
@@ -98,13 +98,14 @@ impl Fleet {
         }
     }
 
-    /// Changes a setting for processes started from now on. `name` is the environment variable without its prefix.
+    /// Changes a setting for all processes that are started after this. `name` is the environment variable without its
+    /// prefix.
     pub(crate) fn set_setting(&mut self, name: &str, value: &str) {
         self.settings
             .push((format!("WEBFILL_{name}"), value.to_owned()));
     }
 
-    /// Changes the store for processes started from now on.
+    /// Changes the store for all processes that are started after this.
     pub(crate) fn set_store(&mut self, uri: &str) {
         self.store = Some(uri.to_owned());
     }
@@ -129,7 +130,7 @@ impl Fleet {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// Writes the file of tokens. It takes effect at the next start or reload.
+    /// Writes the file of tokens. The dispatcher reads it at its next start or reload.
     pub(crate) fn write_tokens(&self, lines: &str) {
         let path = self.tokens.as_ref().expect("it asks for tokens");
         let _ = fs::remove_file(path);
@@ -225,7 +226,7 @@ impl Fleet {
         visitor
     }
 
-    /// Crawls these records into the same store with the fleet's mappings, by a separate `webfill crawl`.
+    /// Crawls these records by a separate `webfill crawl` with the fleet's mappings, into the fleet's store.
     pub(crate) fn crawl_records(&self, crawl_id: &str, dataset: &str, records: &[Value]) {
         let work = &self.work;
         let seeds = work.write_lines("seeds.jsonl", records);

@@ -1,4 +1,4 @@
-//! Handwritten requests like those of a browser. Each header can be changed.
+//! Requests to the dashboard like those of a browser, but written by hand, so that each header can be changed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -29,7 +29,7 @@ impl Answer {
         after.split('"').next().expect("a value").to_owned()
     }
 
-    /// The cookie that this answer sets, in the form in which a browser sends it back.
+    /// The cookie that this answer sets, as a browser sends it back: `NAME=VALUE`.
     pub(crate) fn cookie(&self) -> Option<String> {
         let cookie = self.header("set-cookie")?;
         cookie.split(';').next().map(str::to_owned)
@@ -115,7 +115,7 @@ impl Visitor {
         }
     }
 
-    /// Sends a request, and returns the connection without reading the answer.
+    /// Sends a request and returns the connection, so that the answer can be read bit by bit.
     pub(crate) fn open_stream(&self, path: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.place).expect("the dashboard listens");
         stream.set_read_timeout(Some(WAIT)).expect("a time limit");
@@ -128,7 +128,8 @@ impl Visitor {
         stream
     }
 
-    /// Opens a stream of events. Passes all of its text so far to `read`, until `read` returns a value.
+    /// Opens a stream of events. After each new part, passes the whole text so far to `read`, until `read` returns a
+    /// value.
     pub(crate) fn listen<T>(&self, path: &str, mut read: impl FnMut(&str) -> Option<T>) -> T {
         let mut stream = self.open_stream(path);
         let mut text = String::new();

@@ -1,5 +1,5 @@
-//! Tests jobs that people do with the dashboard, by keys alone in a real Chromium. The results are checked in the store
-//! and in the access log. Each test prints the numbers of steps and keys, and the time. For doubts of tables, see
+//! Tests what people do with the dashboard, by keys alone in a real Chromium. The results are checked in the store and
+//! in the access log. Each test prints the numbers of steps and keys, and the time. For doubts of tables, see
 //! `tests/fill/review.rs`; for the repair of a mapping, see `editor/repairing.rs`.
 
 use webfill_test_browser::{Browser, Keyboard};
@@ -58,7 +58,7 @@ fn people_see_by_keys_why_a_crawl_is_slow() {
     by.skip_to_content();
     by.tab_to_and_enter(&format!("{APP} / {LONG_CRAWL}"));
     by.wait_for_page(LONG_CRAWL);
-    // The headline names the crawl's only site.
+    // The page's headline names the only site of the crawl.
     browser.wait_until("the reason", || {
         let said = browser.text_at(".headline p")?;
         said.contains(LONG_SITE).then_some(())
@@ -72,7 +72,7 @@ fn people_see_by_keys_why_a_crawl_is_slow() {
         browser.reload();
         browser.page_text().contains(&shown).then_some(())
     });
-    // The access log confirms that the delay of this one site limits the whole crawl.
+    // The access log confirms that the crawl is slow because of the delay of this site.
     let site = scene.fleet.web.site(LONG_SITE);
     wait_for("some gaps", || (site.visits().len() > 5).then_some(()));
     site.visits().assert_polite(DELAY);

@@ -1,5 +1,6 @@
 //! Tests every view in a real Chromium: it shows no errors, sends requests only to the dashboard, and is accessible, in
-//! light and dark and on a narrow screen. The pictures are kept for people (`target/dashboard-screenshots/`).
+//! light and dark and on a narrow screen. Screenshots are kept in `target/dashboard-screenshots/`, so that people can
+//! inspect them.
 
 use serde_json::json;
 use webfill_test_browser::Browser;
@@ -11,7 +12,7 @@ use crate::scene::{
     BLOCKS, CLOSED, CRAWL, DATASET, DEAD, LONG, LONG_CRAWL, RECORDS_CRAWL, SCRIPTED, Scene, WATCH,
 };
 
-/// The views are divided among this many tests, because all of them take minutes.
+/// The number of tests among which the views are divided, because checking all of them takes minutes.
 const PARTS: usize = 3;
 
 #[needs(chromedriver, axe)]
@@ -55,8 +56,8 @@ pub(crate) fn check_on_all_screens(browser: &Browser, name: &str) {
     check_and_screenshot(browser, name, Tables::Fit);
 }
 
-/// Checks the mapping editor like the other pages. Its results may scroll sideways, because their columns are made by
-/// the user.
+/// Like [`check_on_all_screens`], but for the mapping editor. Its results may scroll sideways, because the user decides
+/// on their columns.
 pub(crate) fn check_editor(browser: &Browser, name: &str) {
     check_and_screenshot(browser, name, Tables::Scroll);
 }
@@ -145,7 +146,7 @@ pub(crate) fn page_path(fleet: &Fleet, site: &str, sql: &str) -> String {
     format!("/dashboard/page/{}", parts.join("/"))
 }
 
-/// Checks the open page in those respects that do not depend on the size of the screen.
+/// Checks everything about the open page that does not depend on the size of the screen.
 fn check_page(browser: &Browser, path: &str) {
     assert_eq!(
         browser.find_all("h1").len(),
@@ -155,7 +156,7 @@ fn check_page(browser: &Browser, path: &str) {
     );
     assert!(browser.find("main#content, main").is_some(), "{path}");
     let faults = browser.take_console();
-    // A page about something missing has the status 404, which browsers log as an error.
+    // If a page is about something missing, its status is 404. Browsers log this as an error, which is left out here.
     let faults: Vec<&String> = faults
         .iter()
         .filter(|line| !line.contains("status of 404"))

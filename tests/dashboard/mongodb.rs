@@ -1,5 +1,5 @@
-//! Tests the dashboard over a MongoDB server: the overview, lists and single items. They come from a fleet's crawl and
-//! from a separate crawl into the same server.
+//! Tests the dashboard over a store in MongoDB: the overview, lists and single items. They come from a fleet's crawl
+//! and from a separate crawl into the same database.
 
 use serde_json::json;
 use webfill_test_mongod::fresh_database;
@@ -12,7 +12,7 @@ use crate::http::Visitor;
 fn get_decoded_page(visitor: &Visitor, path: &str) -> String {
     let answer = visitor.get(path);
     assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-    // Browsers decode this reference as well.
+    // Browsers decode this character reference, so it is decoded here as well.
     answer.body.replace("&#x2f;", "/")
 }
 

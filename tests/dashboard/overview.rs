@@ -79,7 +79,7 @@ fn nothing_is_green_over_a_store_without_crawls() {
     });
 }
 
-/// The events of kind snapshot in a stream: their numbers and contents.
+/// The events named `snapshot` in a stream of events: their numbers and contents.
 fn parse_snapshots(text: &str) -> Vec<(u64, Value)> {
     let events = text
         .split("\n\n")
@@ -126,7 +126,7 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
         );
         assert!(!html.contains("<script"), "{html}");
     }
-    // A visitor that comes later, or comes back, immediately gets a complete snapshot.
+    // A visitor that connects later, or again, immediately gets a complete snapshot.
     let again = visitor.listen("/dashboard/live", |text| {
         parse_snapshots(text).into_iter().next()
     });
@@ -177,7 +177,7 @@ fn metrics_over_time_outlive_the_dispatcher() {
         })
     };
     let before = noted();
-    // Only the last values are checked. At the first point in time, only rates are known.
+    // The first point in time has only rates, so only the last values are checked.
     let last = |list: &Value| list.as_array().and_then(|all| all.last().cloned());
     for figure in [
         last(&before["queued"]),
@@ -187,7 +187,7 @@ fn metrics_over_time_outlive_the_dispatcher() {
         let figure = figure.and_then(|figure| figure.as_f64());
         assert!(figure > Some(0.0), "{before}");
     }
-    // The chart ends with the present counts. They are written to the history a moment later.
+    // The chart already contains the present counts, which are written to the history a moment later.
     let history = fleet.work.path("state/dispatcher/dashboard-history.jsonl");
     wait_for("a sample is recorded", || {
         let recorded = std::fs::read_to_string(&history).unwrap_or_default();
@@ -299,7 +299,7 @@ fn a_brush_over_one_chart_zooms_into_all() {
     let [from, to] = shown_span(&browser);
     let part = (to - from) / (whole[1] - whole[0]);
     assert!((0.4..0.6).contains(&part), "{whole:?}, then {from} to {to}");
-    // The other charts now show the same span. A brush over another chart narrows the span again.
+    // The other charts show the same span now. Dragging over one of them narrows the span again.
     let [left, top, width, height] = place(1);
     let at = |share: f64| ((left + share * width) as i64, (top + height / 2.0) as i64);
     browser.drag(at(0.0), at(0.5));

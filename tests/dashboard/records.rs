@@ -48,7 +48,7 @@ impl Records {
         answer.body.replace("&#x2f;", "/")
     }
 
-    /// The ids of all records that a list shows, from its first to its last page.
+    /// The ids of all records in a list, from the first to the last page of the list.
     fn listed_ids(&self, query: &str) -> Vec<String> {
         let (mut all, mut path) = (Vec::new(), format!("{GRID}{query}"));
         for _ in 0..60 {
@@ -75,7 +75,7 @@ impl Records {
             .collect()
     }
 
-    /// A record in the form in which it is exported.
+    /// A record as `webfill export records` prints it.
     fn exported_record(&self, id: &str) -> Value {
         let export = Run::new(["export", "records", "--store", &self.fleet.store_uri()]);
         let lines = export.finish().expect_code(0).stdout;
@@ -127,7 +127,7 @@ fn crawl(fleet: &Fleet, crawl: &str) {
     let gap = json!({"name": null, "location": null});
     let mut records = vec![
         record("a-filled", &["/ada"], gap.clone()),
-        // The record lacks a field that is on neither page, so both pages are fetched.
+        // This record lacks a field that neither page has, so both pages are fetched.
         record(
             "b-other",
             &["/ada", "/grace"],
@@ -206,7 +206,7 @@ fn check_grid(records: &Records) {
         !body.contains("<b>feindlich") && !body.contains("<img src=x"),
         "{body}"
     );
-    // The pages of the list show each record once, in the order of ids.
+    // Together, the pages of the list show each record once, in the order of ids.
     let all = records.listed_ids("");
     assert_eq!(all.len(), 69);
     assert!(all.is_sorted());
@@ -231,7 +231,7 @@ fn check_grid(records: &Records) {
         "as links name it"
     );
     assert_eq!(records.listed_ids("&state=filled&column=age"), [""; 0]);
-    // Numbers are sorted as numbers. Records without a number come last.
+    // Ages are sorted as numbers, and not as texts. Records without a number come last.
     let by_age = records.listed_ids("&sort=age");
     assert_eq!((by_age.len(), &*by_age[0]), (69, "z00"));
     assert!(
@@ -260,7 +260,7 @@ fn check_downloads(records: &Records) {
         );
         answer.body
     };
-    // The answer is sent in chunks. The heads of chunks are not JSON objects, so they are skipped here.
+    // The answer comes in chunks. Lines that are not JSON are heads of chunks, and are skipped.
     let lines = file("jsonl", "&id=z");
     let listed: Vec<Value> = lines
         .lines()
@@ -306,7 +306,7 @@ fn records_in_mongodb_are_the_same_grid() {
     records.finish();
 }
 
-/// Sends the form of a cell. Returns the same page again, which shows the new state.
+/// Answers the doubt about a cell by its form. Returns the page of the cell with its new state.
 fn decide(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> String {
     let path = format!(
         "/dashboard/record/people/{}/cell?field={}",
@@ -324,7 +324,7 @@ fn decide(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> 
 }
 
 fn check_decisions(records: &Records) {
-    // Accepted, typed and rejected answers are kept when the same input is crawled again.
+    // Answers that accept, replace or reject a value are kept when the same input is crawled again.
     let other = decide(
         records,
         "b-other",
@@ -382,7 +382,7 @@ fn check_decisions(records: &Records) {
 fn decisions_about_records_are_kept_audited_and_outlive_the_next_crawl() {
     let records = Records::new(None);
     check_decisions(&records);
-    // An answer has no effect if the record has changed since its form was shown.
+    // An answer to a form that shows an outdated record has no effect.
     let path = "/dashboard/record/people/b-other/cell?field=name";
     let token = records.visitor.get(path).form_token();
     let stale = [
@@ -421,7 +421,8 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
         let id = browser.run_script(script, json!([id, column]));
         id.as_str().unwrap().to_owned()
     };
-    // Arrow keys move the focus, and Enter opens a cell. The evidence is marked in the stored copy of the page.
+    // Arrow keys move the focus, and Enter opens a cell. The opened page marks the evidence in the stored copy of the
+    // page.
     browser.run_script(
         "document.querySelector(\"td[tabindex='0']\").focus()",
         json!([]),
@@ -480,13 +481,13 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
         browser.take_console()
     );
     check_on_all_screens(&browser, "records-grid");
-    // A cell also has its own page, which works without the grid.
+    // Each cell also has its own page, which works without the grid.
     browser.open(&url("/dashboard/record/people/b-other/cell?field=name"));
     check_on_all_screens(&browser, "record-cell");
     records.finish();
 }
 
-/// Adds a dataset of `count` records, each of which has the URL of a page.
+/// Adds a dataset of `count` records, each with the URL of a page.
 fn add_dataset(conn: &Connection, name: &str, count: u64) {
     let numbers = format!(
         "WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers LIMIT {count})"
@@ -506,7 +507,7 @@ fn add_dataset(conn: &Connection, name: &str, count: u64) {
     .expect("the store takes them");
 }
 
-/// The shortest time of several requests for a page.
+/// The shortest time that the dashboard takes to answer several requests for a page.
 fn measure_shortest_time(records: &Visitor, path: &str) -> Duration {
     let attempt = |_| {
         let began = Instant::now();
@@ -517,7 +518,7 @@ fn measure_shortest_time(records: &Visitor, path: &str) -> Duration {
     (0..7).map(attempt).min().expect("there are some")
 }
 
-/// The environment variable `RECORDS` replaces the number of records in the larger dataset.
+/// Compares a small dataset with a large one. The environment variable `RECORDS` sets the size of the large one.
 #[test]
 fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
     let many = std::env::var("RECORDS").ok();

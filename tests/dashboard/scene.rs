@@ -1,7 +1,7 @@
-//! A fleet with content for every view, over eight generated sites. One site is ordinary. The others have dead links,
-//! block, are dead, change, are made by scripts, are closed by robots.txt, or are slow. There are running and ended
-//! crawls, sites in trouble, complete and incomplete records, and changes. Some names are German and very long, and
-//! some texts try to be markup.
+//! A fleet with content for every view, over eight generated sites. One site is ordinary. Each of the others has one
+//! difficulty: it has dead links, blocks, is dead, changes, needs scripts, is closed by robots.txt, or is slow. There
+//! are running and ended crawls, sites in trouble, complete and incomplete records, and changes. Some names are German
+//! and very long, and some texts try to be markup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +13,9 @@ use crate::fleet::{APP, Fleet, wait_for};
 
 pub(crate) const LONG: &str =
     "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft";
-/// The id of a crawl in the fleet that ends.
+/// The id of a crawl that ends during the tests.
 pub(crate) const CRAWL: &str = "Übersicht-über-außergewöhnlich-lange-Wörter";
-/// The id of a crawl in the fleet that runs for longer than any test.
+/// The id of a crawl that runs for longer than any test.
 pub(crate) const LONG_CRAWL: &str = "läuft";
 /// The id of the crawl with records.
 pub(crate) const RECORDS_CRAWL: &str = "Vereinsregister-2026";
@@ -30,7 +30,7 @@ pub(crate) const DEAD: &str = "abgeschaltet.example";
 pub(crate) const SCRIPTED: &str = "skripte.example";
 /// A site whose robots.txt disallows two of its four pages.
 pub(crate) const CLOSED: &str = "privat.example";
-/// A text that would run scripts, reverse a line, or be cut off, if it was shown unescaped.
+/// A text that would run scripts, reverse the reading direction, or be cut off, if it was shown unescaped.
 pub(crate) const HOSTILE: &str =
     "<script>window.wasRun = 1</script><img src=x onerror='window.wasRun = 1'>\u{202e}txt.exe\u{0}";
 
@@ -124,7 +124,7 @@ impl Scene {
         });
     }
 
-    /// Crawls records into the same store by a separate crawl.
+    /// Crawls records by a separate `webfill crawl` into the fleet's store.
     fn crawl_records(&self) {
         let record = |id: &str, path: &str, fields: Value| json!({"id": id, "urls": [format!("http://mitglieder.example/{path}")], "fields": fields});
         let mut records = vec![

@@ -1,4 +1,5 @@
-//! Tests the pages of tables: which visitors see doubts, and which of them may answer.
+//! Tests the dashboard's pages about tables of `webfill fill`: which visitors see the doubts, and which of them may
+//! answer.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -66,8 +67,7 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     assert_eq!(page.status, 200, "{}", page.body);
     assert!(page.body.contains("1910"));
     assert_eq!(take(&reader), 403);
-    // A visitor limited to an application may not see the doubts, because a table does not belong to a single
-    // application.
+    // A table does not belong to any application, so a visitor limited to an application must not see its doubts.
     let shop = log_in(&place, SHOP);
     let doubts = reader.get("/dashboard/doubts").body;
     assert!(
@@ -100,7 +100,7 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     dashboard.finish().expect_code(0);
 }
 
-/// Writes a table with this many rows into a folder, in the form in which `webfill fill` leaves it.
+/// Writes a table with this many rows, with the files that `webfill fill` would leave beside it.
 fn write_table(work: &Workplace, rows: usize) {
     let (mut table, mut evidence) = (String::from("id,title,year\n"), String::new());
     for n in 0..rows {
@@ -134,12 +134,12 @@ fn the_first_rows_of_a_large_table_are_shown_while_its_index_is_made() {
     );
     assert!(!first.contains("Title 50"), "{first}");
     assert!(first.contains("class=\"c-filled\""), "{first}");
-    // A filter needs the index. Until the index exists, the page says so.
+    // A filter needs the index of the table. The page says so as long as the index is being made.
     let filtered = Visitor::of(&place).get(&format!("{rows}?state=filled"));
     assert!(filtered.body.contains("are being prepared"));
     let browser = Browser::start();
     browser.open(&format!("http://{place}{rows}"));
-    // Without any action, the complete grid replaces the first rows once the index exists.
+    // When the index exists, the complete grid replaces the first rows by itself.
     browser.wait_until("the index is made", || {
         let text = browser.text_at("[aria-rowcount='150001']")?;
         text.contains("Title 49").then_some(())

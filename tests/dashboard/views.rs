@@ -1,4 +1,5 @@
-//! Tests the views by plain requests: which visitors see which content, page by page, with and without a fleet.
+//! Tests the views of the dashboard by plain requests: which visitors see which content, page by page, with and without
+//! a fleet.
 
 use serde_json::json;
 use webfill_tests::run::Run;
@@ -9,7 +10,7 @@ use crate::scene::{CRAWL, DATASET, RECORDS_CRAWL, Scene};
 
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
 
-/// The address of the first link with this label.
+/// The address (`href`) of the first link with this label.
 fn find_link(body: &str, label: &str) -> Option<String> {
     let (before, _) = body.split_once(&format!(">{label}</a>"))?;
     let (_, tag) = before.rsplit_once("<a ")?;
@@ -135,7 +136,7 @@ fn three_areas_lead_to_every_view() {
             assert_eq!(current.as_deref(), Some("page"), "{label}");
         }
     }
-    // The view of one crawl marks the list of crawls as current in the navigation.
+    // The view of one crawl belongs to the list of crawls, so the navigation marks this list as current.
     let body = visitor.get(&format!("/dashboard/crawl/{APP}/monday")).body;
     let here = (
         "/dashboard/crawls".into(),

@@ -18,7 +18,7 @@ fn serve_pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<V
         .collect()
 }
 
-/// A fleet in which these hosts are blocked manually, so that none of their pages is fetched.
+/// A fleet in which an operator has blocked these hosts, so that none of their pages is fetched.
 fn fleet_with_blocked_sites(hosts: &[&str]) -> Fleet {
     let fleet = Fleet::start();
     for host in hosts {
@@ -100,7 +100,7 @@ fn info_of_an_application_tallies_its_crawls() {
 fn no_request_starts_after_a_stop_was_answered() {
     let mut fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.01")]);
     fleet.add_supervisor("two");
-    // With so many sites, some requests are always in flight, and others are queued at the workers.
+    // With so many sites, some requests are always in flight, and other tasks are queued at the workers.
     let hosts: Vec<String> = (0..30).map(|number| format!("s{number}.example")).collect();
     let mut requests = Vec::new();
     for host in &hosts {
@@ -153,16 +153,16 @@ fn no_request_starts_after_a_stop_was_answered() {
     );
 }
 
-/// The lease of a fleet with a stopped process. [`MORE`] is the additional time that an answer may take, because clocks
-/// differ and the machine is busy.
+/// The lease of supervisors in tests with a stopped process. [`MORE`] is the additional time that an answer may take,
+/// because clocks differ and the machine is busy.
 const LEASE: Duration = Duration::from_secs(2);
 const MORE: Duration = Duration::from_secs(25);
 
-/// Checks that no request of a crawl starts after its stop was answered, although a process is frozen meanwhile. A
-/// worker then holds tasks that it has not started. `latency` is the time that the site takes for an answer.
+/// Checks that no request of a crawl starts after its stop was answered, although a process is frozen and a worker
+/// still holds tasks. `latency` is the time that the site takes for an answer.
 fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
     let lease = LEASE.as_secs().to_string();
-    // With this delay, up to four tasks of a site are handed out at a time.
+    // With such a short delay, the dispatcher hands out up to four tasks of a site at a time.
     let fleet = Fleet::start_with(&[("DISPATCHER_LEASE", &lease), ("POLITENESS_DELAY", "0.1")]);
     let requests = serve_pages(&fleet, "a.example", 50, "c");
     fleet.web.site("a.example").set_latency(latency);
@@ -182,7 +182,7 @@ fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Proc
         (fleet.info("c")["leased"] == 0).then_some(())
     });
     assert_eq!(fleet.pending_tasks("c"), 0);
-    // By now the process that was frozen works again. If it had kept its tasks, it would have started them.
+    // The process that was frozen works again now. If it had kept its tasks, it would start them.
     fleet.feed(&serve_pages(&fleet, "b.example", 1, "after"));
     fleet.wait_until_done("after");
     let visits = fleet.web.visits().for_host("a.example").pages();
@@ -336,7 +336,7 @@ fn actions_that_are_off_are_refused_with_their_path() {
         "{}",
         run.stderr
     );
-    // The crawl id can still be used.
+    // The refused actions have not used up the crawl id.
     fleet.feed(&serve_pages(&fleet, "a.example", 1, "no-such-crawl"));
 }
 
@@ -374,7 +374,7 @@ fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
     assert!(client.ask_bytes(deep.as_bytes())["error"]["message"].is_string());
     let large = format!("{{\"url\": \"http://a.example/{}\"}}", "x".repeat(8 << 20));
     assert!(client.ask_bytes(large.as_bytes())["error"]["message"].is_string());
-    // A REQ socket could not send such frames.
+    // A REQ socket could not send these frames, so a DEALER socket is used.
     let odd = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
     odd.set_linger(0).expect("an option");
     odd.connect(&fleet.control_endpoint()).expect("an endpoint");

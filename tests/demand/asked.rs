@@ -1,5 +1,5 @@
-//! Tests questions of operators: which of very many crawls has a URL, which outcomes a crawl has so far, and which
-//! limits apply to it.
+//! Tests questions of operators: which of very many crawls has a URL, which outcomes a crawl has, and which limits
+//! apply to it.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{page, status};

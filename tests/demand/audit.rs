@@ -73,7 +73,8 @@ fn the_log_shows_who_did_what_by_name_and_address() {
         (text("action"), who, text("result"))
     };
     let mut shortened: Vec<_> = logged.iter().map(short).collect();
-    // A line that sums up the feeds of a second comes after the actions of this second, so the lines are sorted.
+    // All feeds of a second are one line, which comes after the other actions of this second. So the lines are compared
+    // in sorted order.
     shortened.sort();
     let mut expected = [
         ("keys_add", "user", "done"),
@@ -115,7 +116,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
     assert!(!format!("{dispatcher_log:?}").contains("audit_not_written"));
 }
 
-/// A reload is answered only after it was carried out. At that time, a line about the request is already in the log.
+/// The answer to a reload comes late, so the log first records that the reload has begun, and later how it ended.
 #[test]
 fn a_failed_reload_is_recorded_as_refused() {
     let fleet = Fleet::start_dispatcher_only(&[]);
@@ -159,7 +160,7 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     let other = keyed.create_member("client", "other", false);
     let edited: String = edited.chain([format!("client other {other}\n")]).collect();
     fs::write(&list, edited).expect("our own");
-    // The dispatcher reads the list again when a client sends a message.
+    // The dispatcher reads the allow list again when a client sends a message.
     keyed.client("chief").ask(&json!({"action": "status"}));
     let state = keyed.work.path("state/dispatcher");
     let logged = wait_for("the change is reported", || {
@@ -177,8 +178,8 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     assert_eq!(changed["was"]["rights"], "", "{logged}");
 }
 
-/// Every answered request must be in the log, however soon after the answer the dispatcher dies. Many clients feed at
-/// the same time, which is summed up, and send actions in between.
+/// Every answered request must be in the log, even if the dispatcher dies right after the answer. Many clients feed at
+/// the same time (their feeds are summed up), and send actions in between.
 #[test]
 fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
     let mut fleet = Fleet::start_dispatcher_only(&[("LOG_LEVEL", "off")]);

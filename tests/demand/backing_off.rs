@@ -1,5 +1,5 @@
-//! Tests sites that back off in a fleet. They are shown with their evidence, reported to the application, and resumed
-//! manually.
+//! Tests sites that back off in a fleet. The fleet shows them with their evidence, reports them to the application, and
+//! lets an operator resume them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +39,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
     assert_eq!(notification["reason"], "blocked");
     assert_eq!(notification["evidence"]["status_code"], 403);
 
-    // Tasks that were handed out are returned a moment later.
+    // Tasks that were handed out before the block are returned a moment later.
     let site = wait_for("all pages are queued again", || {
         let mut backing_off = list_sites(&fleet, &["--backing-off"]);
         assert_eq!(backing_off.len(), 1, "{backing_off:?}");

@@ -18,8 +18,8 @@ const SITES: usize = 4;
 const PAGES: usize = 14;
 const DELAY: Duration = Duration::from_millis(400);
 
-/// Settings that make the tests short. A dispatcher that starts from a backup waits for requests that may still be in
-/// progress. It waits for a lease and for the longest time of a request.
+/// Settings that make the tests short. A dispatcher that starts from a backup waits for a lease and for the longest
+/// time of a request, because requests may still be in progress.
 pub(crate) const QUICK: [(&str, &str); 6] = [
     ("POLITENESS_DELAY", "0.4"),
     ("DISPATCHER_LEASE", "1"),
@@ -29,7 +29,7 @@ pub(crate) const QUICK: [(&str, &str); 6] = [
     ("FETCH_TOTAL_TIMEOUT", "2"),
 ];
 
-/// Changes the times in the backup so that it looks an hour older.
+/// Changes all times in the backup so that it looks an hour older.
 fn make_an_hour_old(frontier: &Path) {
     let db = rusqlite::Connection::open(frontier).expect("a frontier");
     db.execute_batch(
@@ -40,7 +40,7 @@ fn make_an_hour_old(frontier: &Path) {
     .expect("its tables");
 }
 
-/// Removes the mark of a backup, so that the file looks like an ordinary copy.
+/// Removes the mark that identifies the file as a backup, so that it looks like an ordinary copy.
 fn remove_backup_mark(frontier: &Path) {
     let db = rusqlite::Connection::open(frontier).expect("a frontier");
     let sql = "DELETE FROM meta WHERE name = 'backup_made_at_ms'";
@@ -59,7 +59,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
         let frontier = backup.join("dispatcher.db");
         remove_backup_mark(&frontier);
         fleet.copy_elsewhere(&frontier);
-        // Other programs also open the copy, but the dispatcher must still wait.
+        // Other programs may open the copy first. The dispatcher must wait nevertheless.
         let prune =
             Run::new(["prune", APP, "--older-than", "1s", "--state"]).arg(&fleet.dispatcher_state);
         prune.finish().expect_code(0);
@@ -67,7 +67,8 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
     });
 }
 
-/// A service unit always has the same command line, so it declares the backup by an environment variable.
+/// A service unit always has the same command line, so it declares the backup by an environment variable. At later
+/// starts, the variable must have no effect.
 #[test]
 fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts_nothing() {
     let mut fleet = Fleet::start_with(&QUICK);
@@ -112,7 +113,8 @@ fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
     assert_eq!(mode.mode() & 0o777, 0o700);
 }
 
-/// Checks a dispatcher that starts from a backup which is an hour old.
+/// Checks that a dispatcher continues politely from a backup that is an hour old: what came after the backup is fetched
+/// again.
 fn check_that_the_rest_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) {
     let mut fleet = Fleet::start_with(&QUICK);
     feed_and_wait(&fleet);
@@ -143,7 +145,8 @@ fn check_that_the_rest_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Pat
     assert_eq!(stored.len(), SITES * PAGES);
     assert!(stored.values().all(|page| page.outcome == "ok"));
     let again = visits.pages().len() - SITES * PAGES;
-    // Two kinds of pages are fetched again: those fetched after the backup, and those in progress when it was made.
+    // Pages are fetched again for two reasons: they were fetched after the backup, or they were in progress when it was
+    // made.
     assert!(
         again >= lost - after_backup && again <= began - before_backup + SITES,
         "{again}, of {before_backup}, {after_backup}, {lost}, {began}"
@@ -170,7 +173,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// This recipe in `docs/how-to/mongodb-fleet.md` is for users without `mongodump`.
+/// Follows the recipe in `docs/how-to/mongodb-fleet.md` for users without `mongodump`.
 #[needs(mongod)]
 #[test]
 fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
@@ -213,7 +216,8 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     visits.assert_polite(DELAY);
 }
 
-/// When the machine is lost, its copies are a moment old. A dispatcher starts from them without a further command.
+/// `webfill backup --follow` copies the files continuously, so its copies are only a moment old when the machine is
+/// lost. A dispatcher can start from them.
 #[needs(birth_time)]
 #[test]
 fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
@@ -247,14 +251,14 @@ fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
     feed("first");
     fleet.wait_until_done("first");
     feed("second");
-    // Reading would change the copies, so they are copied once more before they are read.
+    // Reading would change the copies, so copies of the copies are read.
     let read = |name: &str, sql: &str| -> i64 {
         let folder = fleet.work.path("read");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).expect("a folder");
         for ending in ["", "-wal"] {
             let file = format!("{name}{ending}");
-            // The copy of the write-ahead log may disappear at this moment, because of a checkpoint.
+            // A checkpoint of the database may remove the copy of the write-ahead log at this moment.
             let _ = fs::copy(copies.join(&file), folder.join(&file));
         }
         let db = rusqlite::Connection::open(folder.join(name)).expect("a copy");

@@ -8,8 +8,7 @@ use webfill_tests::site::{Page, document, page, script};
 
 use crate::fleet::{DELAY, Fleet, action, request, request_with, wait_for};
 
-/// The settings of a supervisor in the lane `browser`. The sandbox is off, because Chromium's sandbox does not work as
-/// root.
+/// The settings of a supervisor in the lane `browser`. Chromium's sandbox is off, because it does not work for root.
 const BROWSER: [(&str, &str); 2] = [("SUPERVISOR_LANE", "browser"), ("BROWSER_SANDBOX", "false")];
 
 fn browser_request(url: &str, crawl_id: &str) -> Value {

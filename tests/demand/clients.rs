@@ -52,7 +52,8 @@ impl Client {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// Sends a request and waits for the answer. Returns `None` if `is_gone` becomes true and no answer has arrived.
+    /// Sends a request and waits for the answer. Returns `None` if the server is gone (`is_gone`) and no answer has
+    /// arrived.
     pub(crate) fn ask_unless(
         &self,
         request: &Value,
@@ -64,7 +65,7 @@ impl Client {
             if was_gone {
                 return None;
             }
-            // The answer may have been sent before and still be in transit, so the socket is polled once more.
+            // The server may have sent the answer before it ended, so the socket is read once more after that.
             was_gone = is_gone();
         }
         let answer = self.socket.recv_bytes(0).ok()?;
@@ -153,7 +154,7 @@ fn set_keys(socket: &zmq::Socket, folder: &Path) {
         .for_each(|set| set.expect("a valid option"));
 }
 
-/// A subscriber of the firehose.
+/// A subscriber of the firehose, the stream of all results and notifications.
 pub(crate) struct Firehose {
     socket: zmq::Socket,
     topic: String,
@@ -176,8 +177,8 @@ impl Firehose {
         firehose
     }
 
-    /// Causes notifications until one of them arrives, which shows that the subscription is in force. Then discards all
-    /// of them.
+    /// Causes notifications until one of them arrives, because a subscription takes effect with a delay. Then discards
+    /// all of them.
     fn wait_until_subscribed(&self, fleet: &Fleet) {
         if self.topic.starts_with("crawled.") {
             let outbound = format!("outbound.{APP}");
@@ -238,7 +239,7 @@ pub(crate) fn send_http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, Strin
     try_http(&fleet.host, head, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
-/// Sends an HTTP request to a server that may end meanwhile. Returns the incomplete answer as the error in this case.
+/// Sends an HTTP request to a server that may end before it answers. The error is the incomplete answer.
 fn try_http(host: &str, head: &[&str], body: &str) -> Result<(u16, String), String> {
     try_http_at((host, HTTP), head, body)
 }
@@ -257,7 +258,7 @@ pub(crate) fn try_http_at(
         "\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    // The server may refuse the request by its head and close the connection, so errors of writing are ignored.
+    // The server may refuse the request after its head and close the connection, so errors of writing are ignored.
     let _ = stream.write_all(request.as_bytes());
     let _ = stream.write_all(body.as_bytes());
     let mut answer = Vec::new();
@@ -276,7 +277,7 @@ pub(crate) fn post(fleet: &Fleet, path: &str, body: &Value) -> (u16, Value) {
     try_post(&fleet.host, path, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
-/// Sends JSON to a server that may end meanwhile. Returns the incomplete answer as the error in this case.
+/// Sends JSON with `POST` to a server that may end before it answers. The error is the incomplete answer.
 pub(crate) fn try_post(host: &str, path: &str, body: &Value) -> Result<(u16, Value), String> {
     let head = [
         &format!("POST {path} HTTP/1.1"),

@@ -26,7 +26,7 @@ fn outcomes(pages: &[Value]) -> Vec<&Value> {
     pages.iter().map(|page| &page["outcome"]).collect()
 }
 
-/// Serves pages that are missing until the returned switch is set. Also returns requests for all of them.
+/// Serves pages that are missing until the returned switch is set. Returns the switch, and requests for all pages.
 fn serve_healing_pages(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
     let site = fleet.web.site("a.example");
     let heals = Arc::new(AtomicBool::new(false));
@@ -80,14 +80,14 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     );
 }
 
-/// The tasks of the restored dispatcher count as later than all tasks that the lost dispatcher handed out after the
-/// backup.
+/// The clock of the restored dispatcher is an hour behind. Its tasks must still count as later than those that the lost
+/// dispatcher has handed out.
 #[needs(libfaketime)]
 #[test]
 fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     let mut fleet = Fleet::start_with(&QUICK);
     let backup = fleet.back_up();
-    // This start gets a new epoch, which the backup does not contain.
+    // The restarted dispatcher gets a new epoch (a number that orders dispatchers), which the backup does not contain.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     let (heals, requests) = serve_healing_pages(&fleet);
@@ -107,7 +107,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     assert_eq!(outcomes(&export_pages(&fleet)), [&json!("ok"); PAGES]);
 }
 
-/// Only the wall clock changes. The monotonic clock, which determines delays and leases, does not.
+/// A fault sets only the wall clock, not the monotonic clock that determines delays and leases.
 #[needs(libfaketime)]
 #[test]
 fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
@@ -133,7 +133,7 @@ fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
     // By the changed wall clock, this request has already expired, so it is refused.
     let refused = fleet.client().ask(&of("past", hour_s / 2));
     assert_eq!(refused["error"]["path"], "$.expires", "{refused}");
-    // The clock is set back, so the remaining crawl expires later.
+    // The clock is set back by two hours, so the remaining crawl expires later.
     fleet.work.write("ahead", format!("{:+}", -HOUR_S));
     wait_for("the time is reported", || {
         let server_s = fleet.info("later")["server_time"].as_u64()?;

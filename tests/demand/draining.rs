@@ -1,5 +1,5 @@
-//! Tests a dispatcher that ends alone, supervisors that are asked to drain, and supervisors that become silent. The
-//! access log shows the requests to each site.
+//! Tests a dispatcher that ends alone, supervisors that drain (finish their tasks and exit), and supervisors that
+//! become silent. The access log shows the requests to each site.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::fleet::{DELAY, Fleet, request, wait_for};
 
 const PAGES: usize = 25;
 
-/// A limit that is longer than any test, so that no supervisor counts as lost.
+/// The longest time of a request, in seconds. It is longer than any test, so no supervisor counts as lost.
 const LONGEST_FETCH: &str = "100";
 
 /// Feeds the pages of some sites, all of which answer after this latency. Returns the number of pages.
@@ -134,7 +134,8 @@ fn a_supervisor_that_drains_while_its_dispatcher_is_away_keeps_its_outcomes_for_
     let pages = feed_sites(&fleet, 6, Duration::from_millis(100));
     wait_until_asked(&fleet, 20);
     fleet.kill_dispatcher();
-    // While the dispatcher is dead, further pages are fetched. No dispatcher knows their outcomes yet.
+    // While the dispatcher is dead, its supervisor fetches further pages. Their outcomes must reach the next
+    // dispatcher.
     let asked = fleet.web.visits().pages().len();
     wait_until_asked(&fleet, asked + 6);
 
@@ -163,7 +164,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
         ("FETCH_TOTAL_TIMEOUT", LONGEST_FETCH),
     ];
     let mut fleet = Fleet::start_with(&settings);
-    // New sites are given to the two supervisors in turn.
+    // The two supervisors get new sites in turn.
     fleet.add_supervisor("two");
     let pages = feed_sites(&fleet, 8, Duration::ZERO);
     fleet.wait_until_done("drained");
@@ -183,7 +184,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
     );
     assert_eq!(fleet.logged_lines("supervisor_silent").len(), 1);
 
-    // All sites can be requested again, long before the silent supervisor counts as lost.
+    // The idle sites of the silent supervisor have moved, so they can all be requested long before it counts as lost.
     let again: Vec<Value> = (0..8)
         .map(|site| {
             request(

@@ -57,7 +57,7 @@ fn maxdepth_says_how_deep_every_link_is_followed() {
 
 #[test]
 fn the_highest_priority_goes_first_and_a_level_down_is_ten_less() {
-    // The site is blocked until all requests are queued.
+    // An operator blocks the site until all requests are queued.
     let fleet = Fleet::start();
     let site = fleet.web.site("p.example");
     site.serve_otherwise(|request| page(&request.path).into());

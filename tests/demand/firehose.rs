@@ -1,4 +1,5 @@
-//! Tests the firehose: topics, `webfill dump`, and slow subscribers. Exports with a cursor miss nothing.
+//! Tests the firehose (the stream of results and notifications): topics, `webfill dump`, and slow subscribers. Exports
+//! with a cursor miss nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use webfill_tests::site::{document, page};
 
 use crate::fleet::{APP, Fleet, action, request, request_with};
 
-/// The keys that each crawl result must have.
+/// The keys that each result of a page must have.
 const RESULT_KEYS: [&str; 13] = [
     "url",
     "response_url",
@@ -96,7 +97,7 @@ fn a_document_is_a_result_with_its_text_and_its_metadata() {
     let fleet = Fleet::start_with(&[("DOCUMENTS_READ", "true")]);
     let site = fleet.web.site("papers.test");
     let paper = pdf("A paper", "Contract number 4711");
-    // The URL does not end in `.pdf`, because links with this ending are skipped.
+    // The URL must not end in `.pdf`, because links with this ending are skipped.
     site.serve("/paper", document("application/pdf", paper));
     site.serve("/", page("Home"));
     let firehose = fleet.subscribe_firehose("crawled.testapp");
@@ -170,7 +171,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
         );
     }
     let mut topics: BTreeMap<String, usize> = BTreeMap::new();
-    // Requests of an application are answered on the firehose, too.
+    // Answers to an application's requests are published, too, so they are left out here.
     while topics.values().sum::<usize>() < 6 {
         let (topic, message) = all.next();
         if message["action"] != "info" {

@@ -118,7 +118,8 @@ impl Fleet {
         }
     }
 
-    /// Adds a setting for processes started from now on. `name` is the environment variable without its prefix.
+    /// Adds a setting for all processes that are started after this. `name` is the environment variable without its
+    /// prefix.
     pub(crate) fn set_env(&mut self, name: &str, value: &str) {
         let name = format!("WEBFILL_{name}");
         self.settings.retain(|(other, _)| *other != name);
@@ -135,7 +136,8 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// Starts another dispatcher, which stands by.
+    /// Starts another dispatcher as a standby, which takes over if the first one is lost. Waits until it has applied
+    /// the journal.
     pub(crate) fn start_standby(&mut self) {
         let mut running = self.dispatcher_role().start();
         running.wait_for_stderr("of the journal is applied");
@@ -346,7 +348,7 @@ impl Fleet {
         self.info(crawl_id)["total_pending"].as_u64().unwrap_or(0)
     }
 
-    /// Waits until every task of a crawl has an outcome. All outcomes are stored then.
+    /// Waits until every task of a crawl has an outcome, and all outcomes are stored.
     pub(crate) fn wait_until_done(&self, crawl_id: &str) {
         self.wait_until_app_is_done(APP, crawl_id);
     }
@@ -396,7 +398,7 @@ pub(crate) fn request_with(url: &str, crawl_id: &str, more: Value) -> Value {
     request
 }
 
-/// A request that asks for an action, for the application of the tests.
+/// A request for an action on the application of the tests.
 pub(crate) fn action(name: &str, crawl_id: Option<&str>) -> Value {
     let mut action = json!({"action": name, "appid": APP, "uuid": "someuuid", "spiderid": "link"});
     if let Some(crawl_id) = crawl_id {

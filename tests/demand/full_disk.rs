@@ -1,5 +1,5 @@
-//! Tests a dispatcher whose disk fills up. All requests that it has confirmed are in its file. With a floor, the fleet
-//! pauses before the disk is full.
+//! Tests a dispatcher whose disk fills up. Its file must contain all requests that it has confirmed. With a floor (free
+//! space that must remain), the fleet pauses before the disk is full.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use webfill_tests::stored::Stored;
 use crate::clients::{Client, try_post};
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// The size of the disk, and the size of a file on it that is later removed to make room.
+/// The size of the disk, and the size of a file that fills most of it and is later removed to make room.
 const DISK_KIB: u32 = 24 << 10;
 const BALLAST_BYTES: u64 = 17 << 20;
 
@@ -81,7 +81,7 @@ fn check_accepted_lists(disk: &Path, way: Way, length: usize) {
     fleet.start_dispatcher();
     let kept = count_tasks(&fleet);
     let what = format!("{way:?}, lists of {length}: {accepted} accepted, {kept} kept");
-    // The last list got no answer, but may have been stored: a slow machine commits it in parts.
+    // The last list got no answer, but a part of it may be stored, because a slow machine commits long lists in parts.
     let possible = accepted..=accepted + length;
     assert!(possible.contains(&kept), "{what}");
 }
@@ -111,7 +111,8 @@ fn count_tasks(fleet: &Fleet) -> usize {
     frontier.query_number("SELECT count(*) FROM tasks") as usize
 }
 
-/// If the dispatcher confirmed a request or handed out a task without a commit, pages would be requested twice.
+/// The dispatcher must not confirm a request or hand out a task without a commit, because pages would then be requested
+/// twice.
 #[needs(namespaces)]
 #[test]
 fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
@@ -153,7 +154,7 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
 const SITES: usize = 60;
 const LINKS: usize = 40;
 
-/// Serves a site whose first page links to all others. The links take 32 KB in the frontier.
+/// Serves a site whose first page links to all others. In the dispatcher's file, the links take 32 KB.
 fn serve_links(fleet: &Fleet, number: usize) {
     let padding = "x".repeat(800);
     let link = |n| format!("<a href=\"/{n}/{padding}\">l</a>");
@@ -163,7 +164,8 @@ fn serve_links(fleet: &Fleet, number: usize) {
     site.serve_otherwise(|request| page(&request.path).into());
 }
 
-/// The floor of the free space. The ballast leaves less room than this, but enough for the pages of this test.
+/// The free space that must remain. The file that fills the disk leaves less than this, but enough for the pages of
+/// this test.
 const FLOOR_MIB: &str = "16";
 
 #[needs(namespaces)]
@@ -200,7 +202,7 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
                 (status()["leased"] == 0).then_some(())
             });
             let before = fleet.web.visits().pages().len();
-            // Without the pause, twenty pages would be fetched per second in this time.
+            // During this time, twenty pages per second would be fetched without the pause.
             std::thread::sleep(Duration::from_secs(2));
             assert_eq!(fleet.web.visits().pages().len(), before);
             assert!(before < pages.len(), "it was done before the pause");

@@ -21,7 +21,7 @@ fn every_line_of_the_guide_works() {
     assert!(lines > 15, "{lines}");
 }
 
-/// Runs the command lines of those blocks that `is_wanted` accepts. Returns the number of blocks.
+/// Runs the command lines in those code blocks that `is_wanted` accepts. Returns the number of these blocks.
 fn run_blocks(is_wanted: impl Fn(&str) -> bool) -> usize {
     let mut machine = Machine::new("prices");
     machine.web.site("shop.example").serve_otherwise(|request| {

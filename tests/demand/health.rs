@@ -1,4 +1,4 @@
-//! Tests that applications and operators are informed when a mapping decays.
+//! Tests that applications and operators are informed when a mapping stops fitting its pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

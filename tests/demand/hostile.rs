@@ -35,8 +35,8 @@ fn peak_mib(fleet: &Fleet) -> u64 {
     kib.expect("its memory") / 1_024
 }
 
-/// Checks that an honest client is still answered quickly. Of several attempts only the quickest counts, because the
-/// machine may be busy.
+/// Checks that an honest client is still answered quickly. The machine may be busy, so only the quickest of several
+/// attempts counts.
 fn assert_others_are_answered(fleet: &Fleet) {
     let honest = fleet.client();
     let attempt = |nth: usize| {
@@ -61,9 +61,9 @@ fn a_client_that_reads_no_answers_costs_bounded_memory_and_holds_up_nobody() {
         hostile.send(&action("info", None));
     }
     assert_others_are_answered(&fleet);
-    // Ten thousand answers of 30 KB each would exceed this limit.
+    // Ten thousand answers of 30 KB each would take more memory than this limit.
     assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
-    // When the client reads, it gets answers first, and later refusals with the advice to send again.
+    // When the client reads at last, it first gets answers, and then refusals that advise to send again later.
     let first = hostile.receive_answer();
     assert_eq!(first["total_crawlids"], CRAWLS, "{first}");
     while !is_refused_for_now(&hostile.receive_answer()) {}
@@ -141,7 +141,7 @@ fn a_long_list_is_accepted_or_refused_as_a_whole() {
     assert_eq!(answer["error"]["path"], "$[3000].crawlid", "{answer}");
     let info = fleet.client().ask(&action("info", None));
     assert_eq!(info["total_pending"], 0, "nothing of it was taken: {info}");
-    // The client sends further requests before the answer. They are processed after the list was accepted.
+    // The client sends these requests before the list is answered. They must be processed after the list.
     client.send(&json!(requests("accepted")));
     client.send(&action("info", None));
     client.send(&action("stop", Some("accepted-7")));
@@ -162,7 +162,7 @@ fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
         (0..requests).map(one).collect()
     };
     let hostile = Pipeline::connect(&fleet.control_endpoint());
-    // Each compiled expression takes at least half a megabyte.
+    // Each of these expressions takes at least half a megabyte once it is compiled.
     hostile.send(&list(r"\w{20}", 1_000));
     hostile.send(&list("a+", 800));
     assert_others_are_answered(&fleet);
@@ -214,7 +214,7 @@ fn clients_that_leave_before_their_answers_are_logged_once_a_minute() {
     for _ in 0..30 {
         let hostile = Pipeline::connect(&fleet.control_endpoint());
         (0..200).for_each(|_| hostile.send(&json!({"action": "status"})));
-        // This answer shows that the dispatcher has begun to answer.
+        // After this answer, the dispatcher is busy with answering the client.
         hostile.receive_answer();
     }
     assert_others_are_answered(&fleet);
@@ -244,13 +244,14 @@ fn a_client_that_floods_is_disconnected_and_refused_for_a_while() {
     assert!(is_disconnected, "it floods, and stays connected");
     let logged = keyed.wait_until_logged("client_disconnected", "flooding");
     assert_eq!(logged["refused_s"], 5, "{logged}");
-    // libzmq first reads the remaining answers. Then it notices that the connection was closed, and opens another one.
+    // libzmq first passes on the remaining answers. Then it notices that the server has closed the connection, and
+    // opens another one.
     wait_for("the flooding client is refused", || {
         flooding.discard_answers();
         keyed.find_logged("handshake_failed", "it has flooded")
     });
     assert_eq!(honest.ask(&status)["action"], "status");
     drop(flooding);
-    // After the refusal, the client is answered again if it sends one request at a time.
+    // When the time of the refusal is over, the client is answered again if it sends one request at a time.
     assert_eq!(keyed.client("flooding").ask(&status)["action"], "status");
 }

@@ -18,7 +18,7 @@ use crate::fleet::{Fleet, HTTP, request, wait_for};
 const HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line\n";
 const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
-/// A placeholder in a file of tokens. [`Guarded::write_tokens`] replaces it by the digest of [`SHOP`].
+/// A placeholder in a token file. [`Guarded::write_tokens`] replaces it by the digest of the token [`SHOP`].
 const SHOP_DIGEST: &str = "sha256:DIGEST";
 
 /// A dispatcher with TLS and tokens, and the files that its clients need.
@@ -54,7 +54,7 @@ impl Guarded {
         guarded
     }
 
-    /// Installs this certificate, with the key that all certificates of the test share.
+    /// Installs a certificate. The key is the same for all certificates of the test.
     fn install_certificate(&self, certificate: &Path) {
         let key = fs::read(self.certificates.key()).expect("a key");
         self.replace_file("http.key", &key);
@@ -149,7 +149,7 @@ fn only_those_with_a_token_are_answered_and_by_tls_alone() {
             .is_some_and(|why| why.contains("https"))
     );
 
-    // The rights of a token are like those of a key.
+    // A token can be limited to an application, as a key can.
     assert_eq!(guarded.ask(SHOP, "/info?appid=shop", &[]).0, 200);
     for (path, place) in [("/info?appid=other", "$.appid"), ("/status", "$.action")] {
         let (status, reported) = guarded.ask(SHOP, path, &[]);
@@ -259,7 +259,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
         "it is bound no more"
     );
 
-    // If a file is faulty, the reload fails, and the former certificate stays in use.
+    // A faulty certificate makes the reload fail, and the former certificate stays in use.
     guarded.replace_file("http.pem", b"rubbish");
     let said = reload().expect_code(1).stderr;
     assert!(said.contains("http.pem"), "{said}");
@@ -320,7 +320,8 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
     );
 }
 
-/// The stream contains lines for another application, and faulty lines. The audit log records the name of the sender.
+/// A client streams lines of which some are for another application and some are faulty. The audit log must record the
+/// refusals under the client's name.
 #[test]
 fn refused_lines_of_a_stream_are_audited() {
     let guarded = Guarded::start();
@@ -380,8 +381,8 @@ fn refused_lines_of_a_stream_are_audited() {
     assert_eq!(refused["who"], "shop");
 }
 
-/// Clients that do not read the answers take all connections that their address may have, but they lose these after
-/// some time.
+/// Clients that do not read their answers take all connections that their address may have. After some time, the server
+/// must close these connections.
 #[test]
 fn clients_that_do_not_read_an_answer_lose_their_place() {
     let work = Fleet::unstarted_fleet(&[]).work;
@@ -393,16 +394,16 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
         let host = &fleet.host;
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n")
     };
-    // The answers are larger than the kernel's buffers of a connection, but the requests are not.
+    // The answers are larger than the kernel's buffers for a connection, but the requests are not.
     let questions = ask("/schema").repeat(4_000);
     let connect = || TcpStream::connect((&*fleet.host, HTTP)).expect("it listens");
     let stalled: Vec<TcpStream> = (0..16)
         .map(|_| {
             let mut stream = connect();
             stream.set_nonblocking(true).expect("an option");
-            // The socket accepts only a part of the requests, but this part is long enough.
+            // The socket may accept only a part of the requests, but this part is long enough for the test.
             let _ = stream.write(questions.as_bytes()).expect("there is room");
-            // The client is known by its token once it gets an answer. Only then does it keep its connection for
+            // The server knows the client by its token only when it answers. From then on, it keeps the connection for
             // longer.
             wait_for("it is answered", || {
                 stream.peek(&mut [0]).is_ok().then_some(())
@@ -418,7 +419,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
     };
     let began = Instant::now();
     wait_for("a place is free again", || is_answered().then_some(()));
-    // The limit for idle connections would have closed a connection earlier.
+    // Connections without any traffic are closed earlier than this, so another limit has closed these.
     assert!(
         began.elapsed() > Duration::from_secs(20),
         "{:?}",
@@ -427,7 +428,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
     drop(stalled);
 }
 
-/// Idle connections from six addresses must not take the places of clients with a token.
+/// Strangers at six addresses open connections and send nothing. Clients with a token must still be served.
 #[test]
 fn idle_connections_of_strangers_keep_no_client_out() {
     let work = Fleet::unstarted_fleet(&[]).work;
@@ -457,7 +458,7 @@ fn idle_connections_of_strangers_keep_no_client_out() {
         let answered = ask(&mut late).expect("a place is free");
         assert!(answered.starts_with(b"HTTP/1.1"), "{answered:?}");
     }
-    // This byte may still belong to the first answer. It is only read to check that the connection is still open.
+    // The byte may belong to the first answer. Reading it only checks that the connection is still open.
     known
         .write_all(healthz.as_bytes())
         .expect("the connection is kept");

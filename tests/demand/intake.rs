@@ -1,5 +1,5 @@
-//! Tests how requests arrive: by command, as a list, as lines. Also tests which requests are refused, and when they are
-//! durable.
+//! Tests the ways in which requests are fed: by command, as a list, as lines. Also tests which requests are refused,
+//! and when requests are durable.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// Requests for pages of one site. Each request becomes a JSON line.
+/// Requests for pages of one site, which become JSON lines.
 fn line_requests(range: std::ops::Range<usize>, crawl_id: &str) -> Vec<Value> {
     let url = |number| format!("http://lines.example/{number}");
     range
@@ -156,7 +156,7 @@ fn a_list_is_accepted_or_refused_as_a_whole_with_the_path() {
     requests[4]["colour"] = json!("red");
     let (path, message) = client.expect_refusal(&json!(requests));
     assert!(path.starts_with("$[4]") && (path + &message).contains("colour"));
-    // Not one of the requests was accepted.
+    // The list was refused as a whole, so no request was accepted.
     assert_eq!(fleet.pending_tasks("list"), 0);
     assert!(fleet.web.visits().is_empty());
     let answer = client.ask(&json!(line_requests(0..5, "list")));
@@ -256,7 +256,7 @@ fn what_was_accepted_survives_a_dispatcher_that_is_killed_right_after() {
     assert_eq!(answer, json!({"accepted": 500}));
     fleet.start_dispatcher();
     assert_eq!(fleet.info("killed")["total_pending"], 500);
-    // The contents of the requests are stored, too: all pages are fetched after the restart.
+    // Not only the number of requests is stored: all of their pages are fetched after the restart.
     fleet
         .run(&["site", "lines.example", "--delay", "0.001"])
         .expect_code(0);
@@ -284,7 +284,7 @@ fn a_feed_waits_for_its_dispatcher_to_come_back() {
     assert!(feeding.exit_status().is_none(), "it is not over yet");
     fleet.start_dispatcher();
     let run = feeding.finish().expect_code(0);
-    // The first attempt got no answer, so the command fed the list again.
+    // The first attempt got no answer, so the command has fed the list again.
     assert!(run.stdout.starts_with("30000 accepted"), "{}", run.stdout);
     assert_eq!(fleet.info("waits")["total_pending"], 30_000);
 }

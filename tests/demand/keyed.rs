@@ -11,7 +11,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 use crate::clients::{Client, Pipeline};
 use crate::fleet::wait_for;
 
-/// A dispatcher that has keys and its own address, and the clients of this dispatcher.
+/// A dispatcher with keys, at its own loopback address, and the folders with the keys of its clients.
 pub(crate) struct Keyed {
     pub(crate) web: Web,
     pub(crate) work: Workplace,
@@ -40,8 +40,8 @@ impl Keyed {
         run.finish().expect_code(0)
     }
 
-    /// Creates a folder of keys for a role. If `admitted`, adds the public key to the allow list. Returns the public
-    /// key.
+    /// Creates a folder of keys for a role. With `admitted`, also adds the public key to the dispatcher's allow list.
+    /// Returns the public key.
     pub(crate) fn create_member(&self, role: &str, name: &str, admitted: bool) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
         let trusted = trusted.to_str().expect("plain");

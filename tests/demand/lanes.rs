@@ -59,7 +59,7 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
         "{status}"
     );
 
-    // This request changes the crawl so that it no longer requires a browser.
+    // This request makes the crawl no longer require a browser.
     let without = request_with(&of_scripts[0], "scripts", json!({"spiderid": "link"}));
     fleet.feed(&[without]);
     fleet.wait_until_done("scripts");

@@ -1,5 +1,5 @@
-//! Runs the command lines of a document in a shell, with webfill and a web to crawl. The text below a command line in
-//! the document is the expected output, in which numbers may differ.
+//! Runs the command lines of a document in a shell, against a fleet and a web to crawl. The text below a command line
+//! in the document is the expected output. Numbers in it may differ.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::clients::Client;
 
-/// A fenced block of a document.
+/// A fenced code block of a document.
 pub(crate) struct Block {
     pub(crate) language: &'static str,
     pub(crate) text: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine on which commands of a document can run. These commands use the application `app`.
+    /// A machine on which the commands of a document run. These commands use the application `app`.
     pub(crate) fn new(app: &'static str) -> Machine {
         let [.., high, low] = std::process::id().to_be_bytes();
         Machine {
@@ -50,7 +50,8 @@ impl Machine {
         }
     }
 
-    /// The environment of the commands. It allows URLs and addresses without ports in the document.
+    /// The environment of the commands. With it, commands with the document's URLs and default addresses reach this
+    /// fleet and its web.
     fn settings(&self) -> Vec<(&'static str, String)> {
         vec![
             ("WEBFILL_DISPATCHER_LISTEN", self.host.clone()),
@@ -77,8 +78,8 @@ impl Machine {
         self.client().ask(&question)["total_pending"].as_u64()
     }
 
-    /// Runs the lines of a block, and compares each output with the document. Calls `after` after each line, except for
-    /// lines that start a command in the background.
+    /// Runs the lines of a block, and compares each output with the document. Calls `after` after each line that does
+    /// not start a command in the background.
     pub(crate) fn run_block(&mut self, text: &str, mut after: impl FnMut(&Machine, &str)) {
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
@@ -150,7 +151,7 @@ impl Machine {
         lines.collect()
     }
 
-    /// Ends the commands in the background, in the reverse order of their starts.
+    /// Ends the background commands, the latest first.
     pub(crate) fn shut_down(mut self) {
         while let Some((_, running)) = self.background.pop() {
             running.signal(Signal::TERM);

@@ -1,6 +1,6 @@
-//! Tests metrics for Prometheus. They equal the counts in the sites' access log, no death of a process makes them
-//! decrease, and their number does not grow with the web. A real Prometheus scrapes them, with the shipped alerts and
-//! dashboard.
+//! Tests metrics for Prometheus. Their values equal the counts in the sites' access log, and never decrease when a
+//! process dies. The number of series does not grow with the web. A real Prometheus scrapes them, with the shipped
+//! alerts and dashboard.
 
 pub(crate) mod documented;
 mod due;
@@ -172,7 +172,7 @@ fn metrics_equal_the_counts_of_the_access_log() {
     );
 }
 
-/// The pages of the list have two rows each, of which one has no key.
+/// Each page of the list has two rows, one of them without a key.
 #[test]
 fn rows_are_counted_by_result() {
     let fleet = fleet_with_rows();
@@ -223,7 +223,7 @@ fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_r
     assert!(due < 60.0, "{due}");
     let at = format!("{}:{supervisor}", fleet.host);
     fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &at)]);
-    // These three metrics are updated at different times.
+    // These three metrics are updated at different times, so the test waits for each.
     let backoff = [
         "webfill_sites{state=\"backing_off\"}",
         "webfill_sites_backing_off{reason=\"blocked\"}",
@@ -330,7 +330,7 @@ fn the_number_of_series_does_not_grow_with_the_web() {
     fleet.feed(&[request(&site.url("/"), "first")]);
     fleet.wait_until_done("first");
     let names = |port: u16| -> BTreeSet<String> { scrape(&fleet, port).names().collect() };
-    // Some counts arrive a moment later: counts made in slices, and counts reported by workers.
+    // The tasks are counted from time to time, and workers report with a delay, so some metrics appear later.
     wait_for("everything is reported", || {
         let all = names(DISPATCHER);
         let has = |name: &str| all.iter().any(|found| found.starts_with(name));

@@ -13,7 +13,7 @@ const PAGES: usize = 30;
 #[needs(birth_time)]
 #[test]
 fn a_dispatcher_that_moves_loses_nothing_and_fetches_nothing_twice() {
-    // After its start, the dispatcher waits for a lease and for the longest time of a request.
+    // These limits are short, because a moved dispatcher first waits for a lease and for the longest time of a request.
     let mut fleet = Fleet::start_with(&[
         ("DISPATCHER_LEASE", "1"),
         ("FETCH_CONNECT_TIMEOUT", "1"),

@@ -1,5 +1,5 @@
 //! Tests ten nights of a regulator's website, watched by a fleet. The reports are correct although the dispatcher is
-//! killed each night. (In the test on one machine, all processes are killed.)
+//! killed each night. `tests/crawls/nights.rs` kills all processes of a watch on one machine.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies(
         wait_for(&format!("night {number} is over"), || {
             is_over(&fleet, number).then_some(())
         });
-        // A second report of the same night would be noticed in the next night.
+        // If a night was reported twice, the second report would be taken for one of the next night.
         for (receiver, notifications) in receivers.iter().zip(&mut notifications) {
             let mut reported = Changes::new();
             wait_for(&format!("night {number} is reported"), || {

@@ -1,4 +1,5 @@
-//! Tests notifications of a fleet's watches. They are delivered whatever process dies, within the settings.
+//! Tests the notifications of a fleet's watches. They are delivered whatever process dies, and never beyond what the
+//! settings allow.
 
 use serde_json::{Value, json};
 use webfill_tests::receiver::{Posted, Receiver};
@@ -94,14 +95,15 @@ fn a_killed_dispatcher_loses_no_notification() {
     let delivered = receiver.wait_for_delivered(1);
     assert_eq!(idempotency_key(&delivered[0]), idempotency_key(&first));
     assert_eq!(delivered[0].json(), first.json());
-    // This waits until the delivery is recorded. Before that, a killed dispatcher would deliver once more under the
-    // same key.
+    // A dispatcher that is killed before the delivery is recorded would deliver again under the same key, so the test
+    // waits for this record.
     wait_for("the delivery is noted", || {
         (show_watch(&fleet)["notifications"]["waiting"] == 0).then_some(())
     });
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
-    // Reports are delivered in order, so a repeated report would arrive before the report of this new run.
+    // Reports are delivered in order. If the first one were repeated, it would arrive before the report of this new
+    // run.
     run_watch(&fleet);
     let delivered = receiver.wait_for_delivered(2);
     assert_eq!(delivered.len(), 2, "a run is reported once");
@@ -255,7 +257,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
         let result = firehose.wait_for(|message| message["status_code"] == 200);
         assert_eq!(result["fields"], *expected, "{result}");
         if texts == &TEXTS[0] {
-            // The next run counts as a new check only after this run was judged.
+            // The next run counts as a new check only after the changes of this run were judged.
             reported("run_ended");
         }
     }
@@ -329,7 +331,7 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
         let why = error["message"].as_str().unwrap_or_default();
         assert!(why.contains("allow_private_webhooks"), "{refused}");
     }
-    // The address of a host name is checked only when the notification is delivered, so adding the watch is allowed.
+    // The address of a host name is checked only at the delivery, so adding the watch is allowed.
     let named = json!({"webhook": "http://localhost:9/", "about": ["runs"]});
     let added = add_watch(&fleet, json!([named]));
     assert_eq!(added["name"], "people", "{added}");

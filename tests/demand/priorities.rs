@@ -7,12 +7,13 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request_with, wait_for};
 
-/// A little more than twice the time that is promised, because other tests run on the same machine.
+/// The limit for the wait of an urgent request. It is a little more than twice the promised time, because other tests
+/// run on the same machine.
 const AT_ONCE: Duration = Duration::from_millis(200);
 const ATTEMPTS: usize = 30;
 
-/// A fleet with two supervisors that already works on a crawl of priority 70 with `pages` pages on each of `sites`
-/// sites.
+/// A fleet with two supervisors that is busy with a crawl of priority 70. The crawl has `pages` pages on each of
+/// `sites` sites.
 fn working_fleet(sites: usize, pages: usize, delay: Duration) -> Fleet {
     let seconds = delay.as_secs_f64().to_string();
     let mut fleet =

@@ -1,4 +1,5 @@
-//! Tests `/healthz` and `/readyz`. They have their own listener for clients without a token or key.
+//! Tests `/healthz` and `/readyz`, the probes for container platforms. They have a separate listener, so clients need
+//! no token or key.
 
 use serde_json::{Value, json};
 use webfill_tests::site::page;
@@ -89,7 +90,7 @@ fn a_dispatcher_whose_loop_is_stuck_is_neither_alive_nor_ready() {
     fleet.feed(&[request("http://a.example/1", "stuck")]);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
-    // While another program holds the lock, the dispatcher waits ten seconds for it.
+    // Another program holds the lock of the database, so the dispatcher's loop waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let reported = wait_for_statuses(&fleet, DISPATCHER, 503, 503);
     let why = reported["why"][0].as_str().unwrap_or_default();

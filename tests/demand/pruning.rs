@@ -1,4 +1,4 @@
-//! Tests that finished crawls are dropped, and that their ids can be used again.
+//! Tests that `prune` drops finished crawls, and that their ids can be used again.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     assert_eq!(fleet.web.visits().pages().len(), 0);
 }
 
-/// A pause is answered only when a frozen supervisor can no longer start tasks of the crawl.
+/// The pause of a crawl is answered only when a frozen supervisor can no longer start tasks of the crawl.
 #[test]
 fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let mut fleet = Fleet::start();
@@ -126,7 +126,7 @@ fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let refused = client.receive_answer();
     assert_eq!(refused["error"]["path"], "$.crawlid", "{refused}");
     assert_eq!(refused["error"]["retry"], true, "{refused}");
-    // This request prunes all finished crawls of the application, but no crawl whose pause is not answered yet.
+    // This prunes all finished crawls of the application, but must leave out the crawl whose pause is not answered yet.
     let prune = json!({"action": "prune", "appid": APP, "older_than": 0});
     client.send(&prune);
     assert_eq!(client.receive_answer()["total_crawls"], 0);

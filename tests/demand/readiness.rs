@@ -66,7 +66,7 @@ fn a_supervisor_whose_name_is_taken_waits_until_it_is_free() {
 #[test]
 fn a_supervisor_whose_store_is_away_is_not_ready() {
     let fleet = Fleet::start_dispatcher_only(&[]);
-    // No server listens at this address.
+    // This address has no server.
     let away = "mongodb://127.0.0.1:9/webfill";
     let mut running = fleet
         .supervisor_role("one", &[])
@@ -76,7 +76,7 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
     wait_until_logged(&fleet, &mut running, "no worker has opened the store yet");
 }
 
-/// The dispatcher must end although its store does not answer. Its successor does the remaining work.
+/// The dispatcher must end although its store does not answer. The next dispatcher does the remaining work.
 #[needs(mongod)]
 #[test]
 fn a_dispatcher_ends_though_its_store_stands_still() {
@@ -93,7 +93,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     mongod.pause();
     fleet.feed(&[request("http://a.example/", "c")]);
     running.signal(Signal::TERM);
-    // Exit code 0 means that the dispatcher was not killed at the time limit.
+    // Exit code 0 means that the dispatcher has ended by itself, before the time limit.
     running.finish().expect_code(0);
     mongod.resume();
     let successor = start();
@@ -105,7 +105,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     successor.finish().expect_code(0);
 }
 
-/// A supervisor that could already connect would wait for an answer that cannot come yet.
+/// If a supervisor could connect earlier, it would wait for an answer that cannot come yet.
 #[test]
 fn nothing_can_connect_before_the_frontier_is_open() {
     let mut fleet = Fleet::start_dispatcher_only(&[]);
@@ -113,7 +113,7 @@ fn nothing_can_connect_before_the_frontier_is_open() {
     fleet.wait_until_dispatcher_ended(0);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
-    // While another program holds the lock, the dispatcher waits ten seconds for it.
+    // Another program holds the lock of the database, so the dispatcher waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let mut running = fleet.dispatcher_role().start();
     wait_for("it opens the frontier", || {
@@ -157,7 +157,7 @@ fn an_unavailable_store_is_reported_by_healthz_until_it_is_back() {
     });
 }
 
-/// The test takes the part of a dispatcher whose versions of messages are far from those of today.
+/// The test plays a dispatcher whose versions of messages are far from those that the supervisor knows.
 #[test]
 fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let fleet = Fleet::unstarted_fleet(&[]);
@@ -170,7 +170,8 @@ fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let mut hellos = 0;
     while hellos < 3 {
         let frames = socket.recv_multipart(0).expect("a hello");
-        // If the first byte is another one, the frame repeats the hello for old dispatchers, which do not refuse.
+        // Only frames that begin with 0 are counted. The others repeat the hello for old dispatchers, which do not
+        // refuse.
         if frames[1][0] == 0 {
             hellos += 1;
             // The refusal consists of the session and the range of versions that the dispatcher supports.

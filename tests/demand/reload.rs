@@ -40,7 +40,7 @@ fn mapping_with_shoe() -> Value {
     mapping
 }
 
-/// The version of the mapping file, which another program computes.
+/// The expected version of the mapping file: its SHA-256, computed by another program.
 fn version_of_file(fleet: &Fleet) -> String {
     let file = fleet.work.path("mappings/profile.json");
     let output = std::process::Command::new("sha256sum").arg(file).output();
@@ -48,8 +48,8 @@ fn version_of_file(fleet: &Fleet) -> String {
     String::from_utf8_lossy(&printed[..32]).into_owned()
 }
 
-/// The mapping versions that were used for pages of a crawl. `has_shoe` selects the pages with a value for the new
-/// field, or those without.
+/// The versions of the mapping that have read the pages of a crawl. `has_shoe` selects pages with a value for the new
+/// field, or pages without.
 fn mapping_versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
     let sql = format!(
         "SELECT mapping_version FROM pages WHERE crawl_id = '{crawl_id}'
@@ -161,7 +161,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     assert_eq!(mapping_versions(&fleet, "c", false), BTreeSet::new());
 }
 
-/// The test follows the runbook for complaints of a site's owner.
+/// Follows the runbook for a complaint by the owner of a site.
 #[test]
 fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     let mut fleet = Fleet::unstarted_fleet(&[]);

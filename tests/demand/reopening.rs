@@ -10,7 +10,7 @@ use webfill_tests::site::{page, status};
 use crate::clients::post;
 use crate::fleet::{APP, Fleet, action, request, wait_for};
 
-/// Sites that are ill until they are healed. An ill site answers a path that begins with a status by this status.
+/// Sites that fail until they are healed. A path such as `/500-a` is then answered with the status at its beginning.
 struct IllSites {
     is_healthy: Arc<AtomicBool>,
     urls: Vec<String>,

@@ -8,7 +8,7 @@ use webfill_tests::site::{page, status};
 use crate::clients::get;
 use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
-/// A fleet with two supervisors, which has a crawl for each reason to wait.
+/// A fleet with two supervisors and several crawls. Each crawl waits for another reason.
 fn fleet_that_waits() -> Fleet {
     let mut fleet = Fleet::start_with(&[("BACKOFF_BLOCKED", "10800")]);
     fleet.add_supervisor("two");
@@ -58,7 +58,7 @@ fn unfinished_crawl<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
     crawls.iter().find(|reported| reported["crawlid"] == crawl)
 }
 
-/// The entry in a report which says that a crawl waits for the reason `what`.
+/// The entry of a crawl's report for the reason `what`, if the crawl waits for that.
 fn wait_of(reported: &Value, what: &str) -> Option<Value> {
     let waits = reported["waits"].as_array()?;
     waits.iter().find(|wait| wait["for"] == what).cloned()
@@ -124,13 +124,13 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
         reported["store"]["latency_ms"].as_f64() > Some(0.0),
         "{reported}"
     );
-    // The end of these crawls cannot be estimated, because a person has to act first.
+    // Nobody knows when a person will act on these crawls, so their end is not estimated.
     for crawl in ["limited", "scripts", "halted"] {
         let reported = unfinished_crawl(&reported, crawl).expect("it is listed");
         assert_eq!(reported["estimated_end"], Value::Null, "{reported}");
         assert_eq!(reported["not_before"], Value::Null, "{reported}");
     }
-    // After the next page, two further pages wait for the delay.
+    // Two more pages wait for the delay after the next page, so the crawl cannot end earlier than this.
     let slow = unfinished_crawl(&reported, "slow").expect("it is listed");
     let least_s =
         slow["not_before"].as_f64().expect("a time") - reported["server_time"].as_f64().unwrap();
@@ -218,7 +218,7 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
     fleet.wait_until_done("c");
 }
 
-/// The report of `webfill why` about a URL that only one crawl knows.
+/// The report of `webfill why` about a URL, which only one crawl has.
 fn report_why(fleet: &Fleet, url: &str) -> Value {
     let answer = fleet.run_json(&["why", url]);
     let crawls = answer["crawls"].as_array().expect("a list");
@@ -249,7 +249,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         &first,
         &["it ended with `ok` (status 200) at ", "after 1 delivery"],
     );
-    // The URL is written as people would type it, and not in its canonical form.
+    // The URL is written as people type it, and not in its canonical form.
     let last = report_why(&fleet, "HTTP://slow.example:80/3#top");
     assert_eq!(
         (&last["state"], &last["waits_for"]),
@@ -286,7 +286,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         &["its crawl is paused"],
     );
 
-    // These are URLs that the crawl does not know.
+    // The crawl does not know these URLs, so `why` says whether it would accept them.
     let of_crawl = |url: &str, crawl: &str| {
         let answer = fleet.run_json(&["why", url, "--app", APP, "--crawl", crawl]);
         answer["crawls"][0].clone()
@@ -303,7 +303,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     assert_eq!(refused["reason"], "out_of_domain", "{refused}");
     assert_says(&refused, &["out of scope", "outside the allowed domains"]);
 
-    // After a crawl was stopped, the answers are different.
+    // After the crawl was stopped, `why` gives another reason.
     fleet.run(&["stop", APP, "limited"]).expect_code(0);
     assert_says(
         &report_why(&fleet, "http://limited.example/0"),

@@ -172,7 +172,7 @@ fn a_stuck_loop_is_reported() {
     fleet.feed(&[request("http://a.example/1", "stuck")]);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
-    // While another program holds the lock, the dispatcher waits ten seconds for it.
+    // Another program holds the lock of the database, so the dispatcher's loop waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let answer = wait_for("it is reported", || {
         let (status, answer) = get(&fleet, "/healthz");

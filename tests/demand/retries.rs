@@ -8,7 +8,7 @@ use webfill_tests::site::{Reply, Site, page, script, status};
 
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// A settings file with tables of retries whose waits are short enough for a test.
+/// A settings file in which the waits before retries are short enough for a test.
 pub(crate) const TABLE: &str = "\
 [retries]
 timeout = [0.3, 0.6]
@@ -35,8 +35,8 @@ fn failing_page(
     }
 }
 
-/// Makes the site close each connection after one request. A request that is lost on a used connection would be
-/// repeated immediately.
+/// Makes the site close each connection after one request. Otherwise a request that fails on a used connection would be
+/// repeated at once, which is no retry.
 fn close_connections(site: &Site) {
     site.serve("/robots.txt", status(404).header("connection", "close"));
 }
@@ -122,7 +122,7 @@ fn a_time_out_goes_back_and_others_go_first() {
         "c",
         json!({"priority": 60}),
     )];
-    // These requests have a higher priority. When the site is available again, they come first.
+    // These requests have a lower priority than the slow page, but come before its second attempt.
     requests.extend((0..3).map(|page| {
         request_with(
             &format!("http://t.example/{page}"),

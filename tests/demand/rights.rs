@@ -1,4 +1,4 @@
-//! Tests keys of clients that are limited to applications, or to reading.
+//! Tests client keys that are limited to certain applications, or to reading.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::fleet::wait_for;
 use crate::keyed::Keyed;
 
-/// All actions as a client of the application `shop` may send them. For each: whether it changes something, and whether
-/// it concerns more than this application.
+/// All actions, as a client of the application `shop` may send them. Each with whether it changes something, and
+/// whether it concerns other applications, too.
 fn actions() -> Vec<(Value, bool, bool)> {
     let own = |action: &str| json!({"action": action, "appid": "shop", "crawlid": "c"});
     let watch = |action: &str| json!({"action": action, "name": "of-others"});
@@ -74,7 +74,7 @@ fn is_refused_for_rights(answer: &Value) -> bool {
     .any(|why| message.contains(why))
 }
 
-/// The names of all actions. They are read from the refusal of an unknown action, which lists them.
+/// The names of all actions, read from the refusal of an unknown action.
 fn names_of_all_actions(answer: &Value) -> BTreeSet<String> {
     let message = answer["error"]["message"].as_str().expect("a refusal");
     let (_, names) = message.split_once("known are ").expect("it names them");
@@ -140,7 +140,7 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
     assert_eq!(shop.ask(&feed("sho"))["accepted"], 1);
     let read = keyed.client("reader").ask(&feed("shop"));
     assert_eq!(read["error"]["path"], "$", "{read}");
-    // The refused request has changed nothing.
+    // The refused request for the crawl of another application has changed nothing.
     let info = chief.ask(&json!({"action": "info", "appid": "shopping", "crawlid": "c"}));
     assert_eq!(
         (&info["total_pending"], &info["state"]),
@@ -151,7 +151,7 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
     assert_eq!(watches["watches"][0]["state"], "waiting", "{watches}");
 }
 
-/// A subscription is a prefix of topics, so a client that subscribes to `shop` would also receive messages for
+/// A subscription is a prefix of topics. So a client that may subscribe to `shop` would also receive messages for
 /// `shopping`.
 #[test]
 fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {

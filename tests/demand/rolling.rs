@@ -30,8 +30,8 @@ fn printed_text(output: &Output) -> String {
     format!("{out}{err}")
 }
 
-/// Asks for the status twenty times a second, each time on a new connection. The thread returns the longest time
-/// without an answer.
+/// Asks for the status twenty times a second, each time on a new connection. At its end, the thread returns the longest
+/// time without an answer.
 fn spawn_status_probe(
     control: String,
     is_over: Arc<AtomicBool>,
@@ -97,8 +97,7 @@ fn check_replacement_under_load(former: Build) {
         said.contains("all of 6 supervisors and the dispatcher"),
         "{said}"
     );
-    // If the new version is the same as the former one, the roll succeeds, but reports this, because the package may be
-    // wrong.
+    // A roll from a version to the same one succeeds, but reports this, because the package may be wrong.
     let is_same = former == Build::Today;
     assert_eq!(
         said.contains("reported the same version before"),
@@ -111,7 +110,7 @@ fn check_replacement_under_load(former: Build) {
         machines.fleet.pending_tasks("c") > 0,
         "there was load to the end"
     );
-    // On a busy machine, a pause may be too long by chance, so it is measured again.
+    // On a busy machine, a pause may be too long by chance. So it is measured up to six more times.
     for _ in 0..6 {
         if found.iter().all(|pause| *pause <= LONGEST_PAUSE) {
             break;
@@ -140,7 +139,8 @@ fn a_released_fleet_is_replaced_by_todays_under_load() {
     check_replacement_under_load(Build::Released);
 }
 
-/// Creates two programs: one that ends immediately, and one that shares no version of messages with the fleet.
+/// Creates two programs that cannot work: one ends immediately, and one has no version of messages in common with the
+/// fleet.
 fn create_wrong_programs(machines: &Machines) -> [PathBuf; 2] {
     let [broken, strange] = ["broken", "strange"].map(|name| machines.fleet.work.path(name));
     write_program(&broken, "#!/bin/sh\necho 'cannot start'\nexit 1\n");
@@ -245,7 +245,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
         (workers.len() == SUPERVISORS && workers.is_disjoint(&killed)).then_some(())
     });
     machines.wait_for_pages(SITES * 2);
-    // If a worker died while it fetched a page, the page is fetched again.
+    // A page may be fetched again if its worker died, so only politeness and the stored pages are checked.
     machines.fleet.wait_until_done("c");
     let visits = machines.fleet.web.visits();
     visits.assert_polite(DELAY);
@@ -257,7 +257,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
 fn a_dispatcher_that_does_not_start_is_taken_back() {
     let machines = Machines::start(Build::Today);
     let [broken, _] = create_wrong_programs(&machines);
-    // The supervisors get a version that works, and only the dispatcher gets the broken one.
+    // The supervisors get a version that works. Only the dispatcher gets the broken one.
     let hosts = machines.fleet.work.path("new");
     let only_dispatcher = format!(
         "case {{name}} in dispatcher) {} ;; *) {} ;; esac",

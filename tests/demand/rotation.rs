@@ -1,5 +1,4 @@
-//! Tests that the dispatcher's key can be replaced in the middle of a crawl, with the commands in
-//! docs/how-to/operate.md.
+//! Tests that the dispatcher's key can be replaced during a crawl, with the commands in docs/how-to/operate.md.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,8 +19,8 @@ const SUPERVISORS: [&str; 2] = ["vm-01", "vm-02"];
 const SITES: usize = 8;
 const PAGES: usize = 60;
 
-/// All supervisors must be connected again this long after a restart of the dispatcher. The time covers some pauses
-/// between attempts to connect, and a hello.
+/// The longest time until all supervisors are connected again after a restart of the dispatcher. It covers some
+/// attempts to connect, with pauses between them.
 const BACK_WITHIN: Duration = Duration::from_secs(20);
 
 /// The commands of the runbook about rotating keys, in order.
@@ -33,7 +32,7 @@ fn runbook_commands() -> Vec<String> {
     lines.map(|line| line.trim().to_owned()).collect()
 }
 
-/// Runs a command of the runbook. The given folder of keys replaces the folder in the command.
+/// Runs a command of the runbook. The test's folder of keys takes the place of the folder in the command.
 fn run_runbook_command(keyed: &Keyed, command: &str, folder: &str) {
     let folder = keyed.work.path(folder);
     let command = command.replace(CERTS, folder.to_str().expect("plain"));
@@ -162,8 +161,8 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         );
     }
 
-    // A supervisor that still trusts the former key prints what to do. The dispatcher does not treat it as a stranger
-    // yet.
+    // A supervisor that still trusts only the former key prints what to do. For some time, the dispatcher does not
+    // treat it as a stranger.
     let mut forgotten = start_supervisor(&keyed, "forgotten");
     forgotten.wait_for_stderr("dispatcher-next.pub");
     keyed.wait_until_logged("handshake_failed", "was replaced");
@@ -197,7 +196,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         SUPERVISORS.len(),
         "all have followed"
     );
-    // Once this file exists, the running supervisor is admitted.
+    // The supervisor is admitted as soon as it finds this file.
     keyed.work.write("forgotten/dispatcher-next.pub", &next);
     forgotten.wait_for_stderr("ready");
     supervisors

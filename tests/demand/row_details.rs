@@ -24,7 +24,8 @@ fn supervisors_complete_the_records_of_rows_from_the_pages_to_which_they_lead() 
         shelves::stored_records(&fleet.store_uri()),
         shelves::expected_values()
     );
-    // Crawls that are opened by requests follow all links, not only those of mappings.
+    // All linked pages are requested, because crawls that requests have opened follow all links, not only those of
+    // mappings.
     assert_eq!(
         shelves::requested_pages(&fleet.web),
         shelves::linked_pages()

@@ -1,4 +1,4 @@
-//! Tests that in a fleet, too, a list that was read to its end shows which rows have disappeared.
+//! Tests that a fleet, too, finds out which rows have disappeared from a list that was read to its end.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -78,8 +78,8 @@ fn a_dispatcher_marks_rows_that_a_finished_crawl_no_longer_finds() {
     wait_until_gone(&fleet);
 }
 
-/// As soon as the store has the last page of the second crawl, blocks all further writes to it. They stay blocked until
-/// the returned connection is dropped.
+/// Waits until the store has the last page of the second crawl. Then blocks all further writes to it until the returned
+/// connection is dropped.
 fn lock_store(fleet: &Fleet) -> Connection {
     let uri = fleet.store_uri();
     let file = uri.strip_prefix("sqlite:").expect("a file");

@@ -1,6 +1,6 @@
 //! Tests that crawl requests mean the same at every intake: a file for `webfill feed`, a seeds file for `webfill crawl
 //! --seeds`, the control socket, and HTTP. The same lines are sent to each intake, in separate processes. Then the
-//! refusals, the settings of crawls, the tasks, and the effects on sites and store are compared.
+//! refusals, the settings of crawls, the tasks, the requests to sites, and the stored pages are compared.
 //!
 //! The intakes differ in one respect: if one line of a list is refused, the other lines may be refused, too. The
 //! control socket and a JSON body by HTTP accept a list only as a whole, so lines are sent to them one by one. Files
@@ -22,7 +22,7 @@ mod table;
 use table::Fate::{Accepted, Refused};
 use table::{line, table};
 
-/// An intake, with the results of the lines that were sent to it.
+/// The name of an intake (a way to feed requests), with the results of the lines that were sent to it.
 struct Way {
     name: &'static str,
     refusals: Refusals,
@@ -73,7 +73,7 @@ fn crawl_by_seeds_file(text: &str) -> Way {
     collect_results("--seeds", refusals, &web, &work, &frontier)
 }
 
-/// The seeds that a local crawl has listed as broken. A fault without a path concerns the whole line.
+/// The refused lines in the list of broken seeds of a local crawl. A fault without a path concerns the whole line.
 fn broken_seeds(summary: &Value) -> Refusals {
     let file = summary["broken_seeds"]["file"]
         .as_str()
@@ -95,7 +95,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().expect("text").to_owned()
 }
 
-/// Collects the results of an intake. Each SQL query yields one JSON text per row, with a name and a value.
+/// Collects the results of one intake from its databases. Each SQL query yields rows of JSON with a name and a value.
 fn collect_results(
     name: &'static str,
     refusals: Refusals,
@@ -115,7 +115,8 @@ fn collect_results(
         "SELECT json_object('name', crawl_id, 'value', json(spec)) FROM crawls WHERE app_id = 'app'",
     );
     for spec in crawls.values_mut() {
-        // These two settings differ in a local crawl, because it ends with its seeds and retries nothing.
+        // These two settings are different in a local crawl, because it ends with its seeds and retries nothing. So
+        // they are not compared.
         let spec = spec.as_object_mut().expect("an object");
         assert!(spec.remove("on_demand").is_some() && spec.remove("retry").is_some());
     }
@@ -268,7 +269,7 @@ fn assert_same(first: &Way, other: &Way, lines: &[&str]) {
     assert_eq!(other.order, first.order, "{name}: order of requests");
 }
 
-/// Checks the results themselves, because the intakes could all make the same mistake.
+/// Checks the results of one intake, because all intakes could make the same mistake.
 fn assert_expected_results(way: &Way) {
     assert_eq!(
         way.order,
@@ -314,8 +315,8 @@ fn assert_expected_results(way: &Way) {
     );
 }
 
-/// The intakes differ in two respects. A plain URL in a seeds file belongs to the command's own crawl. A page that
-/// requires a browser requires `--lane browser` in a local crawl.
+/// A seeds file differs from the other intakes in two respects. A plain URL belongs to the command's own crawl. A
+/// request for a browser needs `--lane browser`.
 #[test]
 fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     let plain = r#"{"url": "http://a.example/plain"}"#;
@@ -352,7 +353,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     );
 }
 
-/// When a local crawl is resumed, the crawls that its requests have opened are resumed, too.
+/// The requests in a seeds file open crawls. If the local crawl is resumed, these crawls are resumed, too.
 #[test]
 fn a_resumed_local_crawl_finds_the_crawls_of_its_requests_again() {
     let (web, work) = (Web::start(), Workplace::new());

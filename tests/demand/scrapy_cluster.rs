@@ -11,7 +11,7 @@ use crate::machine::{Machine, parse_blocks};
 
 const DOCUMENT: &str = include_str!("../../docs/how-to/scrapy-cluster.md");
 
-/// A machine with a web that has the sites in the document.
+/// A machine for the document's commands, with a web that has the sites in the document.
 fn machine() -> Machine {
     let machine = Machine::new("testapp");
     for host in [
@@ -37,8 +37,8 @@ fn machine() -> Machine {
     machine
 }
 
-/// Waits until all links of the crawl `abc1234` are pending, if `line` is the one that feeds this crawl. The next line
-/// of the document reports their number.
+/// If `line` feeds the crawl `abc1234`, waits until all links of this crawl are pending. The next line of the document
+/// reports their number.
 fn wait_for_links(machine: &Machine, line: &str) {
     if line.contains("\"crawlid\":\"abc1234\", \"maxdepth\"") {
         wait_for("its links are pending", || {
@@ -47,7 +47,7 @@ fn wait_for_links(machine: &Machine, line: &str) {
     }
 }
 
-/// The JSON in a line that feeds a request. Shell arithmetic in the JSON is replaced by a number.
+/// The request in a command line that feeds it. Shell arithmetic, such as a time of expiry, is replaced by a number.
 fn parse_request(line: &str) -> Value {
     let line = match (line.find("'$(("), line.find("))'")) {
         (Some(from), Some(to)) => format!("{}4102444800{}", &line[..from], &line[to + 3..]),
@@ -60,7 +60,7 @@ fn parse_request(line: &str) -> Value {
     serde_json::from_str(&line[from..=to]).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// Reads a reply of Scrapy Cluster in the form in which its documentation prints it, in Python syntax.
+/// Reads a reply of Scrapy Cluster, which its documentation prints in the syntax of Python.
 fn parse_reply(text: &str) -> Option<Value> {
     let from = text.find("{u'").or_else(|| text.find("{\n"))?;
     let as_json = text[from..].replace("u'", "\"").replace('\'', "\"");
@@ -76,7 +76,7 @@ fn keys(value: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// The request and the reply in a block of Scrapy Cluster's command lines; `None` if the block has none.
+/// A block of Scrapy Cluster's command lines: the request and the reply in it, if there are any.
 #[derive(Default)]
 struct Theirs {
     request: Option<Value>,
@@ -145,9 +145,8 @@ fn every_line_of_the_document_works() {
     machine.shut_down();
 }
 
-/// Checks that `webfill dump` prints a message like this text. The keys must be the same, and so must the values,
-/// except for the time, the body, the fields and most headers. The message must also have every key of Scrapy Cluster's
-/// message.
+/// Checks that `webfill dump` prints a message like this text. The keys and the values must be the same. Only the time,
+/// the body, the fields and most headers may differ. The message must also have every key of Scrapy Cluster's message.
 fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     let expected: Value = serde_json::from_str(text).expect("JSON");
     let of_theirs = theirs.reply.as_ref().map(keys).unwrap_or_default();
@@ -181,7 +180,7 @@ fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     }
 }
 
-/// The rows of the table in the document whose first line begins with `head`.
+/// The rows of the document's table whose heading line begins with `head`.
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
     let table = DOCUMENT
         .lines()

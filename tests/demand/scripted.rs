@@ -1,4 +1,4 @@
-//! Tests pages that are empty without their scripts, in fleets with and without supervisors that have a browser.
+//! Tests pages that are empty until their scripts have run, in fleets with and without supervisors that have a browser.
 
 use serde_json::json;
 use webfill_test_needs::needs;
@@ -6,8 +6,7 @@ use webfill_tests::site::{Site, document};
 
 use crate::fleet::{DELAY, Fleet, request};
 
-/// The settings of a supervisor in the lane `browser`. The sandbox is off, because Chromium's sandbox does not work as
-/// root.
+/// The settings of a supervisor in the lane `browser`. Chromium's sandbox is off, because it does not work for root.
 const BROWSER: [(&str, &str); 2] = [("SUPERVISOR_LANE", "browser"), ("BROWSER_SANDBOX", "false")];
 
 fn serve_application(site: &Site, pages: usize) {
@@ -200,7 +199,7 @@ fn a_restart_of_the_fleet_renders_no_new_sample() {
     let mut fleet = Fleet::start_dispatcher_only(&[]);
     fleet.add_supervisor_with("two", &BROWSER);
     let empty = fleet.web.site("empty.example");
-    // This script runs, but adds nothing to the page.
+    // The script runs, but adds nothing to the page.
     let shell = "<body><div id=root></div><script src=/app.js></script></body>";
     empty.serve_otherwise(move |request| match request.path.as_str() {
         "/app.js" => document("text/javascript", "1")

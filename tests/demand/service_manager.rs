@@ -1,5 +1,5 @@
-//! Tests the notifications that a fleet's processes send to a service manager. The test takes the part of the service
-//! manager.
+//! Tests the notifications that webfill's processes send to a service manager such as systemd. The test plays the
+//! service manager.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use webfill_tests::run::{Run, Running};
 
 use crate::fleet::Fleet;
 
-/// The socket whose path is passed to a process as `NOTIFY_SOCKET`.
+/// A service manager with its socket, whose path a process gets as `NOTIFY_SOCKET`.
 struct ServiceManager {
     socket: UnixDatagram,
     path: String,
@@ -29,7 +29,7 @@ impl ServiceManager {
         }
     }
 
-    /// Starts a process with this command. It must send notifications, with pauses of at most three seconds.
+    /// Starts a process that must notify this service manager at least every three seconds.
     fn start(&self, role: Run) -> Running {
         let role = role.env("NOTIFY_SOCKET", &self.path);
         role.env("WATCHDOG_USEC", "3000000").start()

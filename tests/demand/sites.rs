@@ -52,7 +52,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
             .expect_code(0);
         eprintln!("answered after {:?}", asked.elapsed());
         let answered = Instant::now();
-        // Time passes until all pages of another site are fetched.
+        // Fetching all pages of another site takes some time, in which the blocked site must get no request.
         let other = format!("after-{host}");
         fleet.feed(&serve_pages(&fleet, &[&other], 20, &other));
         fleet.wait_until_done(&other);
@@ -142,8 +142,8 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     wait_for("the rest is queued", || {
         (pending("c") + pending("d") == 35).then_some(())
     });
-    // Every report about the limit contains its number, the number of pages that it has allowed, and the command that
-    // raises it.
+    // All reports about the limit contain the limit, the number of pages fetched under it, and the command that raises
+    // it.
     let limit = "5 of 5 pages (--limit): `webfill site l.example --limit N` allows N further pages";
     let reported = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let info = fleet.info("c");

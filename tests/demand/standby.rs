@@ -1,5 +1,5 @@
-//! Tests two dispatchers with one journal. Whichever is lost, the other one continues, and nothing that was accepted is
-//! lost, fetched twice, or fetched too soon.
+//! Tests two dispatchers with one journal (a record of all changes). Whichever is lost, the other one continues.
+//! Nothing that was accepted is lost, fetched twice, or fetched too soon.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const SITES: usize = 4;
 const PAGES: usize = 30;
 
 /// Starts a second dispatcher on the same machine, with its own state folder. It listens on the addresses of the first
-/// dispatcher as soon as this one is gone.
+/// dispatcher as soon as the first one is gone.
 fn start_standby(fleet: &Fleet, state: &str) -> Running {
     let folder = fleet.work.path(state);
     let role = fleet.dispatcher_role();
@@ -98,7 +98,7 @@ fn a_dispatcher_that_is_killed_is_replaced_and_nothing_is_lost() {
     assert_fetched_once(&first, &["first", "second"]);
     let status = Run::new(["status", "--json", "--dispatcher", &both]);
     status.finish().expect_code(0);
-    // The first dispatcher is started again. It stands by, and gets the lease when the second dispatcher ends.
+    // The first dispatcher is started again. It stands by, and takes over when the second one ends.
     let mut former = first.dispatcher_role().start();
     former.wait_for_stderr("stands by");
     feed_all(&second, "third");
@@ -141,7 +141,7 @@ fn a_dispatcher_that_wakes_up_after_it_was_replaced_ends() {
     running.finish().expect_code(0);
 }
 
-/// A journal must be in a database that other machines can reach.
+/// The journal must be in a database that other machines can reach, so a store in a file is refused.
 #[test]
 fn a_journal_needs_a_store_in_mongodb() {
     let fleet = Fleet::unstarted_fleet(&[("DISPATCHER_JOURNAL", "true")]);
@@ -151,8 +151,8 @@ fn a_journal_needs_a_store_in_mongodb() {
     assert!(stderr.contains("MongoDB"), "{stderr}");
 }
 
-/// A fleet whose dispatcher has served without a journal, and has a journal from its next start on. The journal lacks
-/// the requests that were fed before.
+/// A fleet whose dispatcher has first served without a journal, and now has one. The journal lacks the requests that
+/// were fed before.
 fn fleet_with_late_journal(database: &str) -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(database.to_owned());
@@ -163,8 +163,7 @@ fn fleet_with_late_journal(database: &str) -> Fleet {
     fleet
 }
 
-/// Kills the first dispatcher and waits until the second one serves. Checks that the second one has these numbers of
-/// pending tasks.
+/// Kills the first dispatcher, waits until the second one serves, and checks that it knows all pending tasks.
 fn check_takeover(first: &mut Fleet, mut next: Running, second: &Fleet, pending: &[(&str, u64)]) {
     first.kill_dispatcher();
     next.wait_for_stderr("ready");
@@ -185,7 +184,7 @@ fn a_new_dispatcher_begins_with_a_snapshot_and_no_copied_file() {
     let mut next = second.dispatcher_role().start();
     next.wait_for_stderr("begins with the snapshot");
     next.wait_for_stderr("of the journal is applied");
-    // This request is fed after the snapshot was taken.
+    // This request is fed after the snapshot was taken, so it is only in the journal.
     first.feed(&[request("http://s0.test/2", "after")]);
     check_takeover(&mut first, next, &second, &[("before", 1), ("after", 1)]);
 }
@@ -231,7 +230,8 @@ fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_sn
             (first_record_number(&documents) > last + 1).then_some(())
         },
     );
-    // The journal keeps at most 1 MiB, the distance between two snapshots, and the requests that were fed meanwhile.
+    // The journal contains at most 1 MiB, the records since the last snapshot, and the requests that were fed
+    // meanwhile.
     let stats = documents.run(bson::doc! {"collStats": "dispatcher_journal"});
     let fed_bytes = stats.get_i32("size").map_or(i64::MAX, i64::from);
     assert!(fed_bytes < 64 << 20, "{fed_bytes}");
@@ -253,7 +253,7 @@ fn with_standby_a_dispatcher_waits_for_the_journal_of_another_one() {
     let mut first = fleet_with_late_journal(database.uri());
     let mut second = Fleet::unstarted_fleet(&[]);
     second.store = Some(database.uri().to_owned());
-    // Without `--standby`, this dispatcher would serve immediately, with an empty frontier.
+    // Without `--standby`, the dispatcher would serve immediately, although it knows no tasks.
     let mut next = second.dispatcher_role().arg("--standby").start();
     next.wait_for_stderr("no dispatcher has begun a journal");
     first.start_dispatcher();
@@ -322,14 +322,14 @@ fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
     second.wait_until_dispatcher_ended(0);
 }
 
-/// A dispatcher whose state folder already has crawls must not continue the journal of another fleet.
+/// A dispatcher whose state folder has crawls of another fleet must not continue this fleet's journal.
 #[needs(mongod)]
 #[test]
 fn a_folder_of_another_fleet_is_refused() {
     let database = fresh_database();
     let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(database.uri().to_owned());
-    // The dispatcher first serves without a journal.
+    // The dispatcher first serves without a journal, so its folder has crawls.
     fleet.start_dispatcher();
     fleet.kill_dispatcher();
     fleet.set_env("DISPATCHER_JOURNAL", "true");
@@ -340,7 +340,7 @@ fn a_folder_of_another_fleet_is_refused() {
     let refused = refused.finish().expect_code(2);
     let stderr = &refused.stderr;
     assert!(stderr.contains("does not continue the journal"), "{stderr}");
-    // A backup of the serving dispatcher may continue the journal.
+    // A dispatcher that starts from a backup of the serving dispatcher may continue the journal.
     let backup = fleet.back_up();
     let state = fleet.work.path("state/dispatcher-copy");
     std::fs::create_dir_all(&state).expect("a folder");

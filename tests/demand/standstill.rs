@@ -1,4 +1,4 @@
-//! Tests that an unreachable host delays no other host, whatever tasks are still queued for it.
+//! Tests that an unreachable host never delays other hosts, whatever tasks are still queued for it.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ use webfill_tests::site::{Site, page, status};
 
 use crate::fleet::{APP, DELAY, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
-/// The backoffs in seconds of a host whose robots.txt answers 503. [`SHORT`] has two short ones. [`THEN_LONG`] has a
-/// short one and a longer one, whose duration is its second element.
+/// The backoffs of a host whose robots.txt answers 503, in seconds. [`SHORT`] has two short ones. [`THEN_LONG`] has a
+/// short and a long one, and the duration of the long one.
 const SHORT: &str = "0.2,0.2";
 const THEN_LONG: (&str, Duration) = ("0.2,3", Duration::from_secs(3));
 
@@ -24,8 +24,8 @@ fn serve_dead_host(fleet: &Fleet, name: &str) -> Site {
     site
 }
 
-/// Feeds pages of healthy hosts and waits until they are crawled. Because of the delay this takes about ten seconds,
-/// which is longer than the backoff of the dead host.
+/// Feeds pages of healthy hosts and waits until they are crawled. This takes about ten seconds, so the backoffs of the
+/// dead host are over then.
 fn crawl_good_hosts(fleet: &Fleet, domain: &str) {
     let mut requests = Vec::new();
     for number in 0..5 {
@@ -57,7 +57,7 @@ fn wait_until_unreachable(fleet: &Fleet, host: &str) {
     });
 }
 
-/// Blocks a host while `act` runs, so that none of its tasks is handed out meanwhile.
+/// Runs `act` while an operator blocks the host, so that none of its tasks is handed out.
 fn run_while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
     let client = fleet.client();
     let block = |until: Value| {
@@ -86,7 +86,7 @@ fn assert_nothing_was_set_aside(fleet: &Fleet) {
 #[test]
 fn a_paused_crawl_at_a_dead_host_keeps_no_other_host_waiting() {
     for domain in [".example", ".github.io"] {
-        // Because of this setting, all hosts below the suffix of one provider share a limit.
+        // With this setting, all hosts of one hosting provider share a limit.
         let bounds = [("POLITENESS_ADDRESS_DELAY", "0.005")];
         let mut fleet = start_fleet(&bounds);
         let dead = serve_dead_host(&fleet, &format!("dead{domain}"));
@@ -125,8 +125,7 @@ fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
     assert_nothing_was_set_aside(&fleet);
 }
 
-/// The crawls are held back at the dead host by a limit, by their lane, or because they have expired, and not by a
-/// pause.
+/// The crawls at the dead host are not paused. They are held back by a limit or their lane, or have expired.
 #[test]
 fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() {
     let fleet = Fleet::start_with_config_file(&format!(
@@ -149,7 +148,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
             of(APP, "expired", &dead.url("/expired"), expires),
             of("limited", "here", &dead.url("/limited"), json!({})),
         ]);
-        // This crawl occupies the only site that the application may crawl at a time.
+        // The application may crawl one site at a time, and this crawl occupies it.
         let elsewhere = (0..20).map(|number| {
             let url = slow.url(&format!("/{number}"));
             of("limited", "elsewhere", &url, json!({"priority": 90}))

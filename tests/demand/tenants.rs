@@ -8,7 +8,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{APP, Fleet, request, wait_for};
 
-/// The most sites that the dispatcher keeps in memory.
+/// The most sites of which the dispatcher keeps tasks in memory.
 const WINDOW: u64 = 200;
 
 /// Feeds a large crawl as lists of ten thousand requests.
@@ -53,7 +53,7 @@ fn check_small_beside_large_on_one_site(count: usize) {
         .rposition(|visit| visit.path.starts_with("/small"));
     let between = last.expect("it was fetched") - before;
     eprintln!("{between} fetches for a small crawl of 20 beside {count}");
-    // At first, tasks of the large crawl are fetched that were already handed out. After that, the crawls take turns.
+    // First come the tasks of the large crawl that were already handed out. After them, the two crawls take turns.
     assert!(between < 20 * 2 + 40, "{between} fetches");
 }
 
@@ -70,7 +70,7 @@ fn check_small_beside_large_on_many_sites(count: usize, sites: usize) {
         site.serve_otherwise(|request| page(&request.path).into());
     }
     feed_large(&fleet, count, host);
-    // More sites are waiting for their delay than the dispatcher keeps in memory.
+    // More sites must be waiting for their delay than the dispatcher keeps in memory.
     wait_for("the large one has met many sites", || {
         (fleet.web.connection_count() > 3 * WINDOW).then_some(())
     });

@@ -1,4 +1,4 @@
-//! Tests the history of a URL, from the logs of several machines in one folder.
+//! Tests `webfill trace`, which shows the history of a URL from the logs of several machines in one folder.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ fn collect_logs(fleet: &Fleet) -> std::path::PathBuf {
     folder
 }
 
-/// The events of a history in order. The number counts the deliveries of the task.
+/// The events in the history of a URL, in order. The number is that of the task's delivery.
 fn events(reported: &Value) -> Vec<(String, Option<u64>)> {
     let steps = reported["steps"].as_array().expect("a list");
     steps
@@ -49,7 +49,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     fleet.add_supervisor("two");
     let site = fleet.web.site("a.example");
     site.serve("/next", page("N"));
-    // The worker is killed during the first request, which lasts until then.
+    // The worker is killed during the first request, which does not end before that.
     let has_begun = AtomicBool::new(false);
     site.serve_with("/", move |_| {
         let page = page("T").mapped_link("/next");
@@ -80,7 +80,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     let folder = folder.display().to_string();
     let store = fleet.store_uri();
     let trace = ["trace", &url, "--logs", &folder, "--store", &store];
-    // The last lines may not be in their files yet.
+    // The processes may not have written the last lines of their logs yet.
     let reported = wait_for("the story is whole", || {
         collect_logs(&fleet);
         let reported = fleet.run_json(&trace);
@@ -123,12 +123,12 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     for pair in expected.windows(2) {
         assert!(place(&pair[0]) < place(&pair[1]), "{pair:?} in {found:#?}");
     }
-    // The stored page comes after the delivery that led to its request.
+    // The page was stored after the second delivery, in which it was fetched.
     let stored = ("page", Some(2));
     assert!(place(&("leased", Some(2))) < place(&stored), "{found:#?}");
     assert_eq!(reported["crawls"][0]["outcome"], "ok");
     assert_eq!(reported["missing"], json!([]), "{reported}");
-    // Without keys, all that is known about the feeding application is the intake it used.
+    // The fleet has no keys, so only the way in which the application has fed the URL is known.
     assert_eq!(
         found.iter().filter(|(event, _)| event == "fed").count(),
         1,
@@ -151,7 +151,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
-    // This URL was never accepted, because it is deeper than the crawl may follow links.
+    // The link was found but not accepted, because it is deeper than the crawl follows links.
     let stranger = fleet.run_json(&[
         "trace",
         &site.url("/next"),
@@ -163,14 +163,14 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     assert_eq!(stranger["steps"], json!([]), "{stranger}");
     assert_eq!(stranger["crawls"][0]["state"], "unknown", "{stranger}");
 
-    // Without a dispatcher, the trace still has the steps from the logs and the store.
+    // The dispatcher is dead, but the trace still has the steps from the logs and the store.
     fleet.kill_dispatcher();
     let trace = [&trace[..], &["--app", "testapp", "--crawl", "c"]].concat();
     let reported = fleet.run_json(&trace);
     assert_eq!(events(&reported), found);
     let missing = reported["missing"][0].as_str().expect("a sentence");
     assert!(missing.starts_with("the dispatcher's data: "), "{missing}");
-    // The file of the dispatcher shows how the task ended. The command only reads this file.
+    // The dispatcher's file shows how the task ended. The command only reads the file.
     let state = fleet.dispatcher_state.display().to_string();
     let reported = fleet.run_json(&[&trace[..4], &["--state", &state]].concat());
     let known = &reported["crawls"][0];

@@ -87,11 +87,11 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
         (fleet.logged_lines("supervisor_joined").len() == 4).then_some(())
     });
     wait_for_pages(&fleet, SITES * PAGES / 2);
-    // One of the two supervisors is upgraded, the other one keeps its version, and a new one joins.
+    // Supervisor `one` is upgraded, `two` keeps its version, and `three` is new.
     fleet.drain_supervisor("one");
     fleet.add_supervisor("one");
     fleet.add_supervisor("three");
-    // As long as the release has only version 1, this version is expected everywhere.
+    // The release knows only version 1 of the messages, so all supervisors must use it.
     let expected = ["one", "two", "three"].map(|name| (format!("{name:?}"), Value::from(1)));
     let expected = BTreeMap::from(expected);
     wait_for("all three have the same version", || {
@@ -100,7 +100,7 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     assert_all_there_once(&fleet);
 }
 
-/// The bytes of a handshake that offers these versions. They are read from a file that must never change.
+/// A handshake that offers these versions of the messages, as bytes. They are read from a file that must never change.
 pub(crate) fn handshake(oldest: u8, newest: u8) -> Vec<u8> {
     let frozen = include_str!("../../crates/wire/tests/frozen/handshake.txt");
     let line = frozen
@@ -125,7 +125,7 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
     for _ in 0..3 {
         socket.send(handshake(20, 21), 0).expect("it is sent");
         let answer = socket.recv_bytes(0).expect("a refusal");
-        // The refusal consists of a 0 in place of a version, the session of the hello, and the dispatcher's oldest and
+        // A refusal consists of 0 in place of a version, the session of the handshake, and the dispatcher's oldest and
         // newest version.
         assert_eq!(answer, [0, 92, 1, 1]);
     }

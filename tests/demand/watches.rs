@@ -1,4 +1,5 @@
-//! Tests watches of a fleet. The dispatcher starts due runs by itself, even if it was down when they became due.
+//! Tests the watches of a fleet (crawls that run again and again). The dispatcher starts due runs by itself, even those
+//! that became due while it was down.
 
 use mongodb::bson::doc;
 use serde_json::{Value, json};
@@ -73,7 +74,7 @@ fn runs_begin_by_themselves_and_check_each_page_once() {
         assert_eq!(run["counts"]["outcomes"], json!({"ok": 2}), "{run}");
         assert_eq!(run["counts"]["pages"], 2);
     }
-    // Meanwhile another watch with the same schedule runs twice, so the paused watch would have been due.
+    // Another watch with the same schedule runs twice. So the paused watch would have been due, too.
     fleet.web.site("clock.example").serve("/clock", page("C"));
     let clock =
         json!({"name": "clock", "urls": ["http://clock.example/clock"], "schedule": "every 2s"});
@@ -111,8 +112,8 @@ fn a_restarted_dispatcher_continues_its_run() {
     let paths = fleet.web.visits().pages().counts();
     assert_eq!(paths.len(), 60, "every page");
     let visits: usize = paths.values().sum();
-    // After each death, the few tasks that were handed out are fetched again. If the run started over each time, this
-    // would be 40 pages or more.
+    // After each death, the few tasks that were handed out are fetched again. If the run started anew each time, there
+    // would be 40 more pages or even more.
     assert!(
         visits <= 60 + 2 * 8,
         "{visits}: only what was under way is repeated"
@@ -125,7 +126,7 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     let watch = watch_of_list(&fleet, "0 0 1 1 *");
     add_watch(&fleet, &watch);
     fleet.kill_dispatcher();
-    // The dispatcher must believe that the watch was added ten New Years ago.
+    // Makes the dispatcher believe that the watch was added ten years ago, so that ten runs were missed.
     let file = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(file).unwrap();
     let sql = "UPDATE watches SET since_ms = since_ms - 3652 * 86400000";
@@ -137,7 +138,7 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     assert_eq!(first["missed"], 9, "{first}");
     let late_s = first["started"].as_f64().unwrap() - first["due"].as_f64().unwrap();
     assert!(late_s > 9.0 * 365.0 * 86_400.0, "{first}");
-    // A manual run starts only after all due runs.
+    // A manual run starts only when no run is due.
     ask(&fleet, json!({"action": "watch_run", "name": "people"}));
     wait_until("it has ended", || ended_runs(&fleet).len() >= 2);
     assert_eq!(runs(&fleet).len(), 2, "once for all");

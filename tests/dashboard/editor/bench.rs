@@ -23,7 +23,7 @@ impl Bench {
         Bench::start_process(work, web, more, "0.2")
     }
 
-    /// Like [`Bench::start`], with another delay between two requests to a site, in seconds.
+    /// Like [`Bench::start`], but with this delay between two requests to a site, in seconds.
     pub(super) fn with_delay(work: &Workplace, web: &Web, delay: &str) -> Bench {
         Bench::start_process(work, web, &[], delay)
     }
@@ -55,7 +55,7 @@ impl Bench {
         bench
     }
 
-    /// The mapping editor of a running dashboard, for an admitted visitor.
+    /// The mapping editor of a dashboard that is already running, for a visitor who may use it.
     pub(super) fn of(visitor: Visitor) -> Bench {
         let start = visitor.get("/dashboard/editor");
         assert_eq!(start.status, 200, "{}", start.body);
@@ -84,7 +84,7 @@ impl Bench {
         answer.header("location").expect("it leads on").to_owned()
     }
 
-    /// Creates a draft, either of an existing mapping or of a new one. Returns the path of the draft.
+    /// Creates a draft of an existing mapping, or of a new mapping with this name. Returns the path of the draft.
     pub(super) fn begin_draft(&self, mapping: &str, name: &str) -> String {
         self.post_form(
             "/dashboard/editor/new",
@@ -96,7 +96,7 @@ impl Bench {
         self.post_form("/dashboard/editor/repair", &[("mapping", mapping)])
     }
 
-    /// Sends a request as the page's script does. It consists of the path of a draft, an action and a JSON body.
+    /// Sends a request as the editor's script does: an action on a draft, given by its path, with a JSON body.
     pub(super) fn request(&self, draft: &str, action: &str, body: &Value) -> Answer {
         let origin = format!("http://{}", self.visitor.place);
         let headers = [

@@ -1,4 +1,4 @@
-//! Tests URLs that a visitor requests in the mapping editor of a fleet's dashboard. The fleet fetches them as politely
+//! Tests URLs that a visitor adds to the mapping editor of a fleet's dashboard. The fleet must fetch them as politely
 //! as all other URLs.
 
 use serde_json::json;
@@ -44,7 +44,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
     let mut read: Vec<&str> = rows.filter_map(|row| row["read"].as_str()).collect();
     read.sort_unstable();
     assert_eq!(read, ["Moved", "Wanted"]);
-    // After these requests, the crawl of the site continues.
+    // The crawl of the same site must continue after the visitor's requests.
     log.wait_until("the crawl continues", |now| {
         now.pages().0.len() > paths.len() + 5
     });

@@ -1,4 +1,4 @@
-//! Tests that deaths at the mapping editor harm nothing else: jobs that are killed or need too much, and a dashboard
+//! Tests that deaths in the mapping editor do no harm: jobs that are killed or need too much memory, and a dashboard
 //! that is killed while it saves.
 
 use std::fs;
@@ -21,7 +21,7 @@ const HOST: &str = "people.example";
 /// The length in bytes of a page that takes seconds to read.
 const LARGE: usize = 15 << 20;
 
-/// The process id of a job of this dashboard, once the job's reading thread has started.
+/// The process id of a job (a process that reads pages for the editor) of this dashboard, once it is reading.
 fn find_job_process(dashboard: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{dashboard}/task"))
         .ok()?
@@ -68,7 +68,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     );
     let slow = ended(&|job| send_signal(job, Signal::XCPU));
     assert!(slow.starts_with("it took too long"), "{slow}");
-    // This limit on the address space makes every further allocation of the job fail.
+    // With this limit on the job's address space, its next allocation of memory fails.
     let large = ended(&|job| {
         let limit = Command::new("prlimit")
             .args(["--as=1", "--pid", &job.to_string()])
@@ -107,7 +107,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
         });
         let is_there = || work.path("mappings/people.json.1").exists() || first;
         wait_for("something was saved", || is_there().then_some(()));
-        // In each round, the dashboard is killed at another moment of its work.
+        // The dashboard is killed later in each round, so it dies at different moments of saving.
         std::thread::sleep(Duration::from_millis(7 * round));
         send_signal(dashboard, Signal::KILL);
         saving.join().expect_err("its dashboard is gone");

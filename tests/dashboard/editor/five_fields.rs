@@ -1,5 +1,5 @@
-//! Tests the script of docs/how-to/mapping-editor.md: from an empty start to a saved mapping of five fields with tests,
-//! in at most 12 clicks and 60 seconds by hand. Each step is printed, so that a person can follow it.
+//! Tests the script of docs/how-to/mapping-editor.md: a person makes and saves a mapping of five fields with tests, in
+//! at most 12 clicks and 60 seconds. Each step is printed, so that a person can follow it.
 
 use std::time::{Duration, Instant};
 
@@ -36,15 +36,15 @@ const PEOPLE: [[&str; 5]; 4] = [
 
 const MOST_CLICKS: usize = 12;
 
-/// The longest time that a person's own actions may take. The other half of the minute is for the site and the program,
-/// so that a slow machine does not make the test fail.
+/// The longest time for a person's own actions: half of the minute. The other half is for the site and the program, so
+/// the test does not fail on a slow machine.
 const MOST_BY_HAND: Duration = Duration::from_secs(30);
 
 /// The number of pages from which the mapping is made.
 const PAGES: usize = 2;
 
-/// The times that a practised person needs according to the keystroke-level model: to move the mouse onto a target and
-/// click, to press a key, and to decide on the next step.
+/// The times of a practised person by the keystroke-level model: to move the mouse to a target and click, to press a
+/// key, and to decide on the next step.
 const TO_CLICK: Duration = Duration::from_millis(1_300);
 const TO_TYPE: Duration = Duration::from_millis(280);
 const TO_DECIDE: Duration = Duration::from_millis(1_350);
@@ -66,7 +66,7 @@ struct Person<'b> {
     browser: &'b Browser,
     began: Instant,
     clicks: usize,
-    /// The time that a person's own actions take, without the time of the program.
+    /// The time of the person's own actions so far, without waits for the program.
     by_hand: Duration,
 }
 
@@ -94,7 +94,7 @@ impl Person<'_> {
         self.by_hand += TO_TYPE * text.chars().count() as u32;
     }
 
-    /// Pastes a text into the focused input. A person presses two keys for that.
+    /// Pastes a text into the focused input. A person needs two keys for this.
     fn paste_text(&mut self, text: &str) {
         let paste = "document.execCommand('insertText', false, arguments[0])";
         self.browser.run_script(paste, json!([text]));
@@ -145,7 +145,7 @@ fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     serve(&web);
-    // With the default delay, two pages of a site take fifteen seconds.
+    // This is the default delay. With it, fetching two pages of a site takes fifteen seconds.
     let bench = Bench::with_delay(&work, &web, "15");
     let browser = Browser::start();
     browser.set_size(1440, 900);
@@ -246,7 +246,7 @@ fn check_saved_mapping(work: &Workplace) {
     assert_eq!(fields["website"], "http://ada.example/", "{fields}");
 }
 
-/// Starts a browser and a draft that contains the pages of all people. Passes them to `use_it`.
+/// Starts a browser and a draft with the pages of all people, and passes both to `use_it`.
 fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
@@ -302,7 +302,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
         });
         assert_eq!(head, "Candidates for born");
         assert!(browser.find(".candidate table").is_some());
-        // The visitor chooses another candidate after the reload.
+        // Another candidate (a proposed way to read the value) can be chosen after the reload.
         browser.wait_and_click(".candidate:last-child button[aria-label^='Use candidate']");
         person.wait_for_status("born is read by");
         person.wait_for_columns(&["name", "born"]);
@@ -317,7 +317,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
         browser.wait_until("the former results", || {
             (columns(browser) == ["Page", "name", "born"]).then_some(())
         });
-        // After the undo, the same value can be pointed at again, which adds its field again.
+        // After the undo, pointing at the same value adds its field again.
         click("tr:nth-child(2) td");
         person.wait_for_columns(&["name", "born", "town"]);
         assert_eq!(field_names(bench, draft), ["name", "born", "town"]);
@@ -330,15 +330,15 @@ fn results_are_beside_the_page_with_disagreements_first() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     serve(&web);
-    // A crawl needs a mapping. This one must not match the pages of the test.
+    // A crawl needs some mapping. This one matches no page of the test.
     let field = |name: &str| json!({"name": name, "processors": [{"type": "css", "parameters": {"selector": "h1"}}]});
     let elsewhere = json!({"name": "elsewhere", "url_patterns": [{"type": "host", "pattern": "elsewhere.example"}],
         "fields": [field("wohnort"), field("geboren")]});
     work.write_json("mappings/elsewhere.json", &elsewhere);
     let records: Vec<Value> = (0..PEOPLE.len())
         .map(|number| {
-            // The record of the last person has a town other than the one on the page. The columns have German names,
-            // which are on no page.
+            // The record of the last person names another town than the page. The columns have German names, which
+            // appear on no page.
             let town = if number == 3 {
                 "Moscow"
             } else {
@@ -369,7 +369,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
         by_hand: Duration::ZERO,
     };
     browser.wait_for("#frame");
-    // Point at the value on a page whose record has the same value.
+    // Choose a page whose record agrees with it, and point at the value there.
     let choose = "const choice = document.getElementById('page-choice');
         choice.value = [...choice.options].find((one) => one.text.endsWith('/1')).value;
         choice.dispatchEvent(new Event('change', {bubbles: true}))";
@@ -381,7 +381,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     });
     browser.wait_and_click("tr:nth-child(2) td");
     browser.leave_frames();
-    // The field gets the name of the table's column that contains the value, and not the label on the page.
+    // The field is named after the table's column with the same value, and not after the label on the page.
     person.wait_for_columns(&["wohnort"]);
     let rows = results(&browser);
     assert_eq!(rows.len(), PEOPLE.len(), "{rows:?}");
@@ -398,7 +398,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     let [frame, results] = boxes;
     assert!(results[0] >= frame[1], "{boxes:?}");
     assert!(results[2] < frame[3] && frame[2] < results[3], "{boxes:?}");
-    // The input for an XPath is wider than half of the form.
+    // Each input for an XPath is wider than half of the form.
     let widths = "const form = document.getElementById('editor').clientWidth;
         return [...document.querySelectorAll('#editor .step input[type=text]')].map((one) => one.clientWidth / form)";
     let widths: Vec<f64> = serde_json::from_value(browser.run_script(widths, json!([]))).unwrap();

@@ -1,4 +1,5 @@
-//! Tests hostile pages in a real browser. The network is monitored: only the dashboard may get requests.
+//! Tests the mapping editor with hostile pages in a real browser. Their requests are monitored: only the dashboard may
+//! get any.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;
 
-/// A server at the target of all foreign URLs in the pages. It counts its visitors.
+/// A server to which all foreign URLs in the hostile pages lead. It counts its visitors.
 struct Watcher {
     port: u16,
     came: Arc<AtomicUsize>,
@@ -29,7 +30,7 @@ impl Watcher {
         std::thread::spawn(move || {
             for visitor in listener.incoming() {
                 count.fetch_add(1, Ordering::SeqCst);
-                // The server must answer, because otherwise the test's own visit would sometimes end in an error.
+                // The test itself visits the watcher at the end, so there must be an answer.
                 let _ = visitor.and_then(answer);
             }
         });
@@ -48,7 +49,8 @@ fn answer(mut visitor: TcpStream) -> io::Result<()> {
     visitor.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nseen")
 }
 
-/// Pages that try to run scripts, load resources, send data or navigate. `EVIL` stands for the monitored host.
+/// Pages that try to run scripts, load resources, send data or navigate. `EVIL` is replaced by the address of the
+/// watcher.
 fn hostile_pages() -> Vec<(String, String)> {
     let pages = [
         (
@@ -106,7 +108,7 @@ fn a_hostile_page_reaches_nothing() {
     }
     let browser = Browser::start_with(&["--host-resolver-rules=MAP evil.example 127.0.0.1"]);
     browser.open(&bench.url(&draft));
-    // After each trial, the editor rebuilds the list of pages, so each page is selected anew.
+    // The editor rebuilds the list of pages after each trial, so every page is selected anew.
     for page in 1..=hostile_pages().len() {
         browser.wait_and_click(&format!("#page-choice option:nth-child({page})"));
         browser.enter_frame(&browser.wait_for("#frame"));
@@ -130,14 +132,14 @@ fn a_hostile_page_reaches_nothing() {
             !url.starts_with(&own) && !url.starts_with("about:") && !url.starts_with("data:")
         })
         .collect();
-    // The browser lists the test's own attempts in the frame as requests, although they were not sent.
+    // The browser also lists the requests that this test has tried in the frame, although they were not sent.
     let of_pages: Vec<&String> = foreign
         .iter()
         .filter(|url| !url.ends_with("/by-the-test"))
         .collect();
     assert_eq!(of_pages, Vec::<&String>::new());
     assert_eq!(watcher.visit_count(), 0, "somebody came");
-    // The test's own visit shows that the watcher would have noticed visitors.
+    // The test visits the watcher itself, to show that the watcher notices visitors.
     browser.open(&format!("http://{evil}/"));
     browser.wait_until("the watcher", || (watcher.visit_count() > 0).then_some(()));
 }

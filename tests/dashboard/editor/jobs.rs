@@ -1,4 +1,4 @@
-//! Tests the processes of the mapping editor's jobs: their rights, and how they end.
+//! Tests the jobs of the mapping editor (processes that read pages for it): their rights, and how they end.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,5 @@
-//! Tests editing a mapping by keys alone. After each action in the form or in the copy of the page, the focus must
-//! still be in a useful place.
+//! Tests that a mapping can be edited by keys alone. After each action in the form or in the copy of the page, the
+//! focus must be in a useful place.
 
 use serde_json::{Value, json};
 use webfill_test_browser::{Browser, CONTROL, DOWN, ENTER, ESCAPE, Keyboard};
@@ -12,7 +12,7 @@ use super::bench::{Bench, heading_mapping};
 const PAGE: &str = "<html><body><h1>Ada</h1><dl><dt>Town</dt><dd>London</dd><dt>Born</dt><dd>10 <b>December</b> 1815</dd>\
                     <dt>Second town</dt><dd>Ockham</dd></dl></body></html>";
 
-/// Starts a browser and a draft of a mapping with one field and one page. Passes them to `use_it`.
+/// Starts a browser and a draft of a mapping with one field and one page, and passes them to `use_it`.
 fn with_draft(use_it: impl FnOnce(&Bench, &str, &Browser)) {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
@@ -46,7 +46,7 @@ fn steps_are_added_and_removed_by_keys_without_losing_the_place() {
         let by = Keyboard::new(browser);
         by.tab_to_and_enter("Add a step to title");
         assert_eq!(by.focused_name(), "Processor of step 2 of title Processor");
-        // Each press of an arrow key chooses another processor, and the inputs for its parameters are shown.
+        // Each press of an arrow key chooses another processor, and the form then shows its parameters.
         let before = browser.run_script("return document.activeElement.value", json!([]));
         by.press(&[DOWN, DOWN]);
         assert_eq!(by.focused_name(), "Processor of step 2 of title Processor");
@@ -69,7 +69,7 @@ fn steps_are_added_and_removed_by_keys_without_losing_the_place() {
         by.type_text("x");
         by.press(&[webfill_test_browser::TAB]);
         assert_eq!(by.focused_name(), "all values, as a list");
-        // The legend shows the new name, so the form was drawn again.
+        // The heading of the field shows the new name, so the form was drawn again.
         assert_eq!(
             browser.wait_for_text("#editor fieldset:last-of-type legend"),
             "field_2x"
@@ -94,13 +94,13 @@ fn text_typed_in_the_copy_finds_elements() {
         };
         by.type_text("TOWN");
         here("dt: Town");
-        // After a pause, typing starts a new search behind the element found last.
+        // After a pause, typing starts a new search. It begins after the element that was found last.
         std::thread::sleep(std::time::Duration::from_millis(1_200));
         by.type_text("town");
         here("dt: Second town");
         std::thread::sleep(std::time::Duration::from_millis(1_200));
-        // The search matches across inline elements. A space is part of the searched text while something is being
-        // typed; otherwise it would point.
+        // The search finds text across inline elements. A space belongs to the searched text while something is being
+        // typed. Otherwise the space key points at the element.
         by.type_text("10 dec");
         here("dd: 10 December 1815");
         by.type_text("x");
@@ -110,7 +110,7 @@ fn text_typed_in_the_copy_finds_elements() {
         by.press(&[ENTER]);
         browser.leave_frames();
         wait_for_mapping(bench, draft, browser, "/fields/1/name", &json!("born"));
-        // The editor has received the value from the frame, and can undo this step.
+        // The frame has reported the element to the editor, which can now undo this step.
         browser.wait_for("#undo:not([disabled])");
         // Control and Z also undo when the copy has the focus. Escape moves the focus out of the copy.
         browser.press_with(CONTROL, 'z');

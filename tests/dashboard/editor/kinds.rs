@@ -1,4 +1,4 @@
-//! Tests pages other than HTML in the mapping editor: they are shown as text, and read by mappings as in a crawl.
+//! Tests pages other than HTML in the mapping editor. They are shown as text, and mappings read them as in a crawl.
 
 use serde_json::{Value, json};
 use webfill_tests::office::pdf;

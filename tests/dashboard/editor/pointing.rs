@@ -1,4 +1,5 @@
-//! Tests the whole way from pointing at a page in a real browser to a saved mapping that is then used in a crawl.
+//! Tests how a mapping is made from start to end: pointing at a page in a real browser, saving the mapping, and
+//! crawling with it.
 
 use serde_json::Value;
 use webfill_test_browser::{Browser, DOWN, ENTER, RIGHT};
@@ -200,7 +201,7 @@ impl Pointing<'_> {
         assert!(!self.status().contains("to fix"), "{}", self.status());
     }
 
-    /// Walks through the copy of the page by arrow keys, until the status in the frame begins with `reported`.
+    /// Moves through the copy of the page by arrow keys, until the frame's status line begins with `reported`.
     fn walk_to(&self, reported: &str) {
         let browser = self.browser;
         for _ in 0..60 {
@@ -208,8 +209,8 @@ impl Pointing<'_> {
             if here.starts_with(reported) {
                 return;
             }
-            // The right arrow enters an element, here if it contains the searched text. The down arrow moves past the
-            // element.
+            // The right arrow enters an element, and the down arrow moves past it. An element is entered if it contains
+            // the searched text.
             let holds = here.contains(reported.split(": ").nth(1).unwrap_or_default());
             browser.press(&[if holds || here.is_empty() || here.starts_with("div") {
                 RIGHT

@@ -1,4 +1,4 @@
-//! Tests that an alert opens in the mapping editor, and that the repair is only a proposal.
+//! Tests that an alert leads to the mapping editor, and that the repair there is only a proposal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ fn price(number: usize) -> String {
     format!("{}.{:02}", 10 + number * 3, number % 100)
 }
 
-/// A price that was on no page before the layout changed.
+/// The price of a thing after the change of the layout. No page had this price before.
 fn raised_price(number: usize) -> String {
     price(number + 1_000)
 }
@@ -49,7 +49,7 @@ fn mapping() -> Value {
     ]})
 }
 
-/// A site that has changed its layout, and the mapping that could read the former layout.
+/// A site whose layout has changed, and the mapping that reads only the former layout.
 struct Broken {
     work: Workplace,
     web: Web,
@@ -141,7 +141,7 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
         pages.iter().filter(|page| !is_former(page)).count() >= 3,
         "pages of after: {pages:?}"
     );
-    // Adds further pages of the crawl, with the values that were read from them earlier.
+    // Adds further pages of the crawl to the draft, with the values that were read from them at that time.
     bench.request_ok(
         &draft,
         "add",
@@ -175,8 +175,8 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
     assert_eq!(broken.crawl_and_read(77)["price"], price(77));
 }
 
-/// Follows the alert on the overview to the proposal for its repair, as a person without a mouse does. Returns this
-/// person's keyboard.
+/// Follows the alert on the overview to the proposed repair, as a person without a mouse does. Returns the keyboard of
+/// this person.
 fn open_repair<'b>(broken: &Broken, browser: &'b Browser) -> Keyboard<'b> {
     browser.set_size(1440, 900);
     browser.open(&broken.bench.url("/dashboard/"));
@@ -250,7 +250,7 @@ fn a_field_that_no_repair_finds_is_pointed_at_by_keys() {
     wait_for_status(&browser, "Saved");
     by.tab_to_and_enter("Point at price");
     wait_for_copy(&browser);
-    // Typing a text finds the label. The next element is the value.
+    // Typing a text moves the focus to the label that contains it. The element after the label has the value.
     by.type_text("price");
     wait_for_element(&browser, "th: Price");
     by.press(&[DOWN]);
@@ -271,7 +271,7 @@ fn a_field_that_no_repair_finds_is_pointed_at_by_keys() {
     assert_eq!(read["name"], "Thing 77");
 }
 
-/// The marked texts in the frame whose title begins with `frame`, on the page of a mapping.
+/// The marked texts in the frame whose title begins with `frame`, on the dashboard's page about a mapping.
 fn marked_texts(browser: &Browser, frame: &str) -> Vec<String> {
     let frame = format!("iframe[title^='{frame}']");
     browser.run_script(

@@ -1,4 +1,5 @@
-//! Tests the whole way from pointing at two rows of a listing in a real browser to a saved rule that reads all rows.
+//! Tests how a rule for rows is made from start to end: pointing at two rows of a listing in a real browser, and saving
+//! a rule that reads all rows.
 
 use std::fmt::Write;
 
@@ -55,7 +56,7 @@ impl Rows<'_> {
         self.0.wait_until(what, is_there);
     }
 
-    /// Clicks the innermost element with this text in an entry of the listing.
+    /// Clicks the innermost element with this text among the entries of the listing.
     fn click_element_with_text(&self, text: &str) {
         let script = "const [text] = arguments;
             const all = [...document.querySelectorAll('li, li *')].filter((one) => one.textContent.includes(text));
@@ -87,7 +88,7 @@ impl Rows<'_> {
         serde_json::from_value(marked).unwrap()
     }
 
-    /// Renames a field of the rule as soon as the field exists.
+    /// Waits until the rule has this field, and renames it.
     fn rename_field(&self, before: &str, now: &str) {
         let script = "const [before, now] = arguments;
             const boxes = [...document.querySelectorAll('#editor [data-path^=\"rows.fields\"][data-path$=\".name\"]')];

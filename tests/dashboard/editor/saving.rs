@@ -1,4 +1,4 @@
-//! Tests drafts, faults and saving, by the requests that the page's script sends.
+//! Tests drafts, faults and saving in the mapping editor, by the same requests as the page's script sends.
 
 use std::fs;
 
@@ -74,7 +74,8 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
             .contains("2 golden cases, all as expected")
     );
 
-    // A draft is kept when its dashboard is killed. A new draft of the same mapping contains the golden cases.
+    // A draft survives when its dashboard is killed. A new draft of the same mapping contains the golden cases (pages
+    // with expected values).
     bench.dashboard().signal(webfill_tests::Signal::KILL);
     bench
         .dashboard()

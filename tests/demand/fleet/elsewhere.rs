@@ -1,4 +1,4 @@
-//! A fleet whose dispatcher continues in another place: from a backup, from a copy, or with its moved folder.
+//! A fleet whose dispatcher continues elsewhere: from a backup, from a copy, or with its moved folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl Fleet {
         self.dispatcher_state = state;
     }
 
-    /// Starts the dispatcher on a copied frontier without declaring this.
+    /// Starts the dispatcher on a copied frontier, but without the option `--restored` that declares a copy.
     pub(crate) fn start_dispatcher_of_a_copy(&mut self) {
         let mut running = self.dispatcher_role().start();
         running.wait_for_stderr("is a copy, or was moved here");
@@ -55,7 +55,7 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// Another address of this machine, in place of another machine. Its second part is between `part` and `part + 6`.
+    /// A loopback address that stands for another machine. Its second part is between `part` and `part + 6`.
     fn other_address(&self, part: u8) -> String {
         let parts: Vec<&str> = self.host.split('.').collect();
         let number: u8 = parts[1].parse().expect("it is an address");

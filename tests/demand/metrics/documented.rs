@@ -1,4 +1,4 @@
-//! Tests that `docs/reference/metrics.md` lists all series of the program, with their types and labels.
+//! Tests that `docs/reference/metrics.md` lists all metrics of the program, with their types and labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, scrape, scrape_text};
 use crate::fleet::wait_for;
 
-/// For each name of a series, its type and the names of its labels.
+/// The type and the label names of each metric, by its name.
 type Families = BTreeMap<String, (String, BTreeSet<String>)>;
 
-/// A series that appears only after the dispatcher has read it from the store.
+/// A metric that appears only after the dispatcher has read its value from the store.
 const READ_LATER: &str = "webfill_extraction_alerts";
 
-/// Series that only a dispatcher with a journal has. They are tested together with standbys.
+/// The metrics that only a dispatcher with a journal has. The tests of standby dispatchers check them.
 pub(crate) const OF_A_JOURNAL: [&str; 4] = [
     "webfill_journal_record",
     "webfill_standbys",
@@ -44,7 +44,7 @@ fn read_documented() -> Families {
     families
 }
 
-/// Adds the series in a page of metrics to `families`.
+/// Adds the metrics in a page of metrics to `families`.
 fn add_series(families: &mut Families, exposition: &str) {
     let mut current = String::new();
     for line in exposition.lines() {
@@ -54,7 +54,7 @@ fn add_series(families: &mut Families, exposition: &str) {
             let family = families.entry(current.clone()).or_default();
             kind.clone_into(&mut family.0);
         } else if let Some((_, labels)) = line.split_once('{') {
-            // The values of webfill's labels contain neither commas nor equals signs.
+            // The labels are split at commas and equals signs, because no value contains these characters.
             let labels = labels
                 .split(',')
                 .filter_map(|label| label.split('=').next());
@@ -96,7 +96,7 @@ fn the_reference_lists_the_series_with_their_types_and_labels() {
             "{name}"
         );
     }
-    // As long as there are no rows, these two metrics have no series, so their labels are unknown.
+    // Without any rows, these two metrics have no values, so their labels are unknown.
     for without_series in ["webfill_rows_total", "webfill_pages_rows_cut_total"] {
         for families in [&mut exposed, &mut documented] {
             families

@@ -1,4 +1,4 @@
-//! The number of sites that could be fetched from at once, which the number of supervisors can follow.
+//! Tests the metric of due sites (sites that could be fetched from at once). It shows how many supervisors are needed.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn wait_until_due(fleet: &Fleet, what: &str, http: f64, browser: f64) {
     });
 }
 
-/// Two tasks for each of these sites.
+/// Requests for two pages of each site. The sites are named after `name`.
 fn requests(name: &str, sites: usize, crawl: &str, more: &Value) -> Vec<Value> {
     let paths = (0..2 * sites).map(|n| format!("http://{name}{}.test/{}", n / 2, n % 2));
     paths
@@ -34,7 +34,7 @@ fn due_sites_are_those_that_could_be_fetched_from_at_once() {
     fleet.start_dispatcher();
     wait_until_due(&fleet, "nothing is due", 0.0, 0.0);
     let none = json!({});
-    // A site counts once, however many tasks and crawls it has.
+    // A site counts only once, however many tasks and crawls it has.
     fleet.feed(&requests("s", SITES, "one", &none));
     fleet.feed(&requests("s", 3, "another", &none));
     fleet.feed(&requests(
@@ -58,7 +58,7 @@ fn due_sites_are_those_that_could_be_fetched_from_at_once() {
     fleet.run(&["resume", APP, "one"]).expect_code(0);
     wait_until_due(&fleet, "all are due again", SITES as f64 - 1.0, 2.0);
 
-    // The first pages of the sites are there at once, except for one. Then their delay holds them, which is long.
+    // All first pages except for one are answered immediately. After that, the long delay of the sites applies.
     for number in 0..SITES {
         let site = fleet.web.site(&format!("s{number}.test"));
         site.serve_robots("User-agent: *\nCrawl-delay: 600\n");

@@ -50,7 +50,7 @@ fn starts_are_counted_though_nothing_has_scraped_between_them() {
     let after = scrape(&fleet, DISPATCHER);
     assert_eq!(after.value_of("webfill_starts_total"), 4.0);
     assert!(began(&after) > began(&before));
-    // Restarts of a supervisor are counted. Deaths of its workers are counted separately.
+    // The death of a worker is counted separately, and not as a restart of its supervisor.
     let worker = fleet.supervisor().processes_of_role("worker").remove(0);
     worker.signal(Signal::KILL);
     wait_for("the death is reported", || {

@@ -1,4 +1,4 @@
-//! Tests a real Prometheus with the files of `deploy/monitoring/`.
+//! Tests the files in `deploy/monitoring/` with a real Prometheus.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn promtool(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command, which must succeed. Returns its output.
+/// Runs a command of promtool, which must succeed. Returns its output.
 fn run_to_success(mut command: Command) -> String {
     let output = command.output().expect("promtool runs");
     let reported = [output.stdout, output.stderr].concat();
@@ -47,13 +47,14 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// Starts Prometheus with the shipped configuration, except that it scrapes this fleet, and more often.
+    /// Starts Prometheus with the shipped configuration. Only the scraped addresses are those of this fleet, and the
+    /// interval is shorter.
     fn start(fleet: &Fleet) -> Prometheus {
         Prometheus::start_with(fleet, &[])
     }
 
-    /// Like [`Prometheus::start`], but with some texts of the rules replaced. A test cannot wait as long as the shipped
-    /// rules do.
+    /// Like [`Prometheus::start`], but replaces some texts in the rules of alerts, because a test cannot wait as long
+    /// as the shipped rules do.
     fn start_with(fleet: &Fleet, replaced: &[(&str, &str)]) -> Prometheus {
         let host = &fleet.host;
         let config = fs::read_to_string(repository_path("deploy/monitoring/prometheus.yml"));
@@ -106,7 +107,7 @@ impl Prometheus {
         answer["data"].clone()
     }
 
-    /// The current values of all series that an expression yields.
+    /// The current values of all series that a query yields.
     fn query(&self, expression: &str) -> Vec<f64> {
         let encoded: String = expression
             .bytes()
@@ -178,8 +179,8 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
     }
 }
 
-/// The states of a real fleet must raise the alerts: tasks in a lane without supervisors, and a role that crashes again
-/// and again.
+/// The states of a real fleet must raise two alerts: tasks wait in a lane without supervisors, and a process crashes
+/// again and again.
 #[needs(prometheus)]
 #[test]
 fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
@@ -214,7 +215,7 @@ fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
     });
 }
 
-/// The expressions of all panels, in the form in which Grafana sends them.
+/// The expressions of all panels of the dashboard, as Grafana sends them to Prometheus.
 fn panel_expressions() -> Vec<String> {
     let file = fs::read_to_string(repository_path("deploy/monitoring/webfill.json"));
     let dashboard: Value = serde_json::from_str(&file.expect("it is delivered")).expect("JSON");
@@ -230,7 +231,7 @@ fn panel_expressions() -> Vec<String> {
         .collect()
 }
 
-/// The names of the series that an expression contains.
+/// The names of the metrics in an expression.
 fn series_names(expression: &Value) -> Vec<String> {
     let expression = expression.as_str().expect("an expression");
     let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));

@@ -1,8 +1,8 @@
-//! A page of metrics, read as text: each series with its value.
+//! A page of metrics as Prometheus scrapes it: each series (a name with labels) with its value.
 
 use std::collections::BTreeMap;
 
-/// Maps each series to its value. The key is the name with the labels, as written in the page.
+/// The value of each series. The key is the name with the labels, as written in the page.
 #[derive(Debug, Clone)]
 pub(crate) struct Scraped(BTreeMap<String, f64>);
 
@@ -38,8 +38,7 @@ impl Scraped {
     }
 
     /// Checks that no counter of webfill, and no part of a histogram, has decreased or disappeared since `before`.
-    /// Counts that the operating system keeps for a process are left out, because they start from 0 in the next
-    /// process.
+    /// Counts of the operating system are left out, because they start from 0 in each process.
     pub(super) fn assert_not_behind(&self, before: &Scraped) {
         let grows = |name: &str| {
             let name = name.split('{').next().unwrap_or_default();

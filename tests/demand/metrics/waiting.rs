@@ -1,4 +1,4 @@
-//! Tests metrics about the reasons for which queued tasks wait, and about the time since when they wait.
+//! Tests the metrics that count queued tasks by what they wait for, and how long they have waited.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{page, status};
@@ -20,7 +20,7 @@ fn age_s(reported: &Scraped, reason: &str) -> f64 {
     ))
 }
 
-/// Waits until the metrics report these numbers of waiting tasks for these reasons, and none for all other reasons.
+/// Waits until the metrics report these numbers of waiting tasks by reason, and 0 for all other reasons.
 fn wait_until_waiting(fleet: &Fleet, expected: &[(&str, f64)]) -> Scraped {
     wait_for("what is queued is counted by what it waits for", || {
         let metrics = scrape(fleet, DISPATCHER);
@@ -74,8 +74,8 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
     let metrics = wait_for("each waits for its own", || {
         let metrics = scrape(&fleet, DISPATCHER);
         let waits = REASONS.map(|reason| count_queued(&metrics, reason));
-        // One of three pages of the limited site is fetched. Of the slow site, the first page is fetched, and the
-        // second page is handed out and waits for the delay.
+        // One of the limited site's three pages is fetched, so two wait for the limit. The first page of the slow site
+        // is fetched, and the second one is already handed out and waits for the delay.
         let [lane, limit, pause, backoff, delay, store, turn] = waits;
         let is_reported = (lane, limit, pause) == (Some(5.0), Some(2.0), Some(7.0))
             && [backoff, store, turn] == [Some(0.0); 3]
@@ -84,7 +84,7 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
         is_reported.then_some(metrics)
     });
     assert_eq!(age_s(&metrics, "delay"), 0.0, "its time has not come");
-    // Only the age of the tasks that wait for a lane grows.
+    // Only the tasks that wait for a lane grow older.
     wait_for("the age grows", || {
         let now = scrape(&fleet, DISPATCHER);
         (age_s(&now, "lane") > age_s(&metrics, "lane") + 2.0).then_some(())

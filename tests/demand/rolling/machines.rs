@@ -1,4 +1,5 @@
-//! A fleet that works, and whose version is replaced by a roll. Its units are on loopback in place of machines.
+//! A working fleet whose program `deploy/roll` replaces. Its units (processes) run on loopback addresses in place of
+//! machines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +21,7 @@ pub(crate) const DELAY: Duration = Duration::from_millis(500);
 
 /// The dispatcher and the supervisors that a roll replaces, and the programs of both versions.
 pub(crate) struct Machines {
-    // This field is dropped first, because its processes write into the folder of the fleet.
+    // Rust drops this field first. Its processes write into the folder of the fleet, which must exist until then.
     pub(crate) units: Units,
     pub(crate) fleet: Fleet,
     pub(crate) former: PathBuf,
@@ -157,7 +158,7 @@ fn names() -> Vec<String> {
         .collect()
 }
 
-/// A copy of the program under another name. The name shows which program a process runs.
+/// A copy of a program under another name, by which a test recognises the processes that run it.
 fn link_program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     let path = fleet.work.path(name);
     if fs::hard_link(of, &path).is_err() {
@@ -166,7 +167,7 @@ fn link_program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     path.canonicalize().expect("it was just made")
 }
 
-/// Whether there is a share for each supervisor, and all shares are within a fifth of their mean.
+/// Whether every supervisor has sites, and their numbers are within a fifth of the mean.
 fn is_even(shares: &[u64]) -> bool {
     let mean = shares.iter().sum::<u64>() as f64 / shares.len() as f64;
     let off = |share: &u64| (*share as f64 - mean).abs();

@@ -1,4 +1,4 @@
-//! The lines that are sent to each intake, with their expected results.
+//! The lines that are sent to each intake (each way to feed requests), with their expected results.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(super) enum Fate {
 }
 use Fate::{Accepted, Refused};
 
-/// A request for one page. Its path and its crawl have this name, and it has these additional keys.
+/// A line with a request for one page. Both its path and its crawl are called `name`, and it has these additional keys.
 pub(super) fn line(name: &str, keys: Value) -> String {
     let mut request =
         json!({"url": format!("http://a.example/{name}"), "appid": "app", "crawlid": name});
@@ -63,7 +63,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
         good("priority-90", json!({"priority": 90})),
         good("priority-1", json!({"priority": 1})),
         good("priority-100", json!({"priority": 100})),
-        // The second and the third line of a crawl change only the settings that they contain.
+        // Later lines of a crawl change only the settings that they contain.
         good(
             "update",
             json!({"priority": 30, "useragent": "first/1", "attrs": {"n": 1}, "maxdepth": 3}),
@@ -83,8 +83,8 @@ pub(super) fn table() -> Vec<(String, Fate)> {
             ),
             Accepted,
         ),
-        // These lines are accepted, but not crawled: one URL was requested before, and the other one is outside the
-        // scope of its crawl.
+        // These lines are accepted, but lead to no page: one URL was requested before, and the other one is out of its
+        // crawl's scope.
         good("bare", json!({})),
         (
             line("patterns", json!({"url": "http://a.example/elsewhere"})),
@@ -99,7 +99,8 @@ pub(super) fn table() -> Vec<(String, Fate)> {
     table.extend([
         bad(json!({"maxdept": 1}), "$.maxdept"),
         bad(json!({"colour": "red"}), "$.colour"),
-        // This key resembles a key of records, but the other keys show that the line is a request.
+        // This key is nearly `fields`, which records have. The other keys show that the line is a request, so it is
+        // refused.
         bad(json!({"fieldss": {}}), "$.fieldss"),
         bad(json!({"my key": 1}), r#"$["my key"]"#),
         bad(json!({"url": "ftp://a.example/"}), "$.url"),
