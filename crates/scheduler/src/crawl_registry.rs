@@ -66,7 +66,8 @@ impl CrawlRegistry {
         self.open.keys().copied()
     }
 
-    /// Whether a registered crawl is finished: no seeds to come, no task left, no backfill pending.
+    /// Whether a registered crawl is finished: no seeds to come, no task left, no stored page to be applied to a
+    /// record.
     pub(crate) fn is_finished(&self, crawl: CrawlKey, status: &CrawlStatus) -> bool {
         let nothing_left = status.queued == 0 && status.leased == 0;
         let open = self.open.get(&crawl);

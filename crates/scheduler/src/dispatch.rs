@@ -59,7 +59,7 @@ pub struct Grant {
     /// The crawl, priority and lane for which the site was granted.
     pub turn: Option<Turn>,
     pub supervisor: String,
-    /// The lane of the supervisor.
+    /// The lane of the supervisor: `http` or `browser`.
     pub lane: Lane,
     /// The maximum number of tasks.
     pub tasks: usize,
@@ -145,7 +145,7 @@ impl Dispatch {
     pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.begin_session(hello, peer, now_ms);
         self.balance.invalidate();
-        // The new supervisor may reach sites at which other supervisors' probes have failed.
+        // The new supervisor may reach sites at which tests of other, offline supervisors have failed.
         self.schedule.end_set_asides();
         self.schedule.end_put_offs();
         self.make_starved_ready(&hello.supervisor, now_ms);
@@ -168,7 +168,7 @@ impl Dispatch {
         heard
     }
 
-    /// Notes that a supervisor grants more credit.
+    /// Notes that a supervisor accepts more tasks.
     pub fn on_credit(&mut self, peer: &Caller, session: u64, credit: Credit, now_ms: i64) {
         self.fleet.on_credit(peer, session, credit);
         self.make_starved_of_peer_ready(peer, now_ms);
@@ -213,8 +213,9 @@ impl Dispatch {
         silent
     }
 
-    /// The lanes of the connected supervisors, if each of them has credit and no other may come back: then it is
-    /// certain that a due task is handed out. The simulation uses this to find tasks that wait without a reason.
+    /// The lanes of the connected supervisors, if each of them accepts tasks and no other may come back. Then a due
+    /// task of such a lane is certain to be handed out. The simulation uses this to find tasks that wait without a
+    /// reason.
     pub fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         let metrics = self.fleet.metrics();
         let has_room = |name: &str| {

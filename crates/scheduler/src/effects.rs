@@ -47,7 +47,8 @@ pub enum StoreWrite {
 /// The state of a crawl.
 pub struct CrawlWrite {
     pub crawl: Box<Crawl>,
-    /// For a crawl that has ended: its note in the frontier, which is removed once the end is saved.
+    /// For a crawl that has ended: the number of the frontier's note that its end is not saved yet. The note is removed
+    /// once it is.
     pub note: Option<i64>,
 }
 

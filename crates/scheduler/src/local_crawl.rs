@@ -65,7 +65,8 @@ pub enum LocalRequest {
     FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
     /// Asks for the crawls' records of which no URL could be fetched: the part of the list after this position.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
-    /// Asks, for a watch's feeder, for the watch, its crawl, and how far its seeds are durable.
+    /// Asks, for the feeder of a watch (the process that reads its seeds), for the watch, its crawl, and how far its
+    /// seeds are durable.
     GetRun { watch: String, run: u64 },
     /// Asks whether the run is over.
     GetRunState { watch: String, run: u64 },

@@ -70,9 +70,9 @@ impl Patience {
         }
     }
 
-    /// Whether the next request to a site comes after the end of the patience, because the server demands it or
-    /// because the site backs off. `failures`: the number of consecutive failures at an open site; `None` if the
-    /// attempt was the probe after a backoff.
+    /// Whether the next request to a site comes after the end of the patience, because the server demands it or because
+    /// the site backs off. `failures`: the number of consecutive failures at an open site; `None` if the attempt was
+    /// the test after a backoff.
     pub fn is_exceeded_by(
         self,
         clock: SiteClock,

@@ -227,7 +227,7 @@ impl SeenUrls {
         self.runs.iter().map(|run| run.keys).sum()
     }
 
-    /// How many of the `slices` of a task are to be read now, if all must be read before the tail is half full.
+    /// How many slices are to be read or merged now, if all `slices` must be done before the tail is half full.
     fn count_due_slices(&self, slices: u64) -> u64 {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }

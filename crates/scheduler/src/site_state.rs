@@ -198,7 +198,7 @@ impl SiteState {
         }
     }
 
-    /// Ends a backoff on a person's request, so that the probe goes now.
+    /// Ends a backoff on a person's request, so that a task tests the site now.
     pub fn end_backoff(&mut self, now_ms: i64) {
         match self.phase {
             Phase::Open => {}

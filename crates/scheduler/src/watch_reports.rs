@@ -52,9 +52,9 @@ pub fn update_reporting(
     Ok(all)
 }
 
-/// Adds the events since `reported` to the outbox, for the recipients of this notification time. Returns the new
-/// reported state, and the notifications that were dropped to make room. The caller's transaction ensures that this
-/// happens once.
+/// Adds the events since `reported` to the notifications that wait for delivery, for the recipients of this
+/// notification time. Returns the new reported state, and the notifications that were dropped to make room. The
+/// caller's transaction ensures that this happens once.
 pub fn enqueue_news(
     db: &Connection,
     time: NotificationTime,
@@ -69,7 +69,7 @@ pub fn enqueue_news(
     Ok((reported, dropped))
 }
 
-/// Adds events to the outbox, for the recipients that want them. Returns the notifications that were dropped to make
+/// Adds notifications of events for the recipients that want them. Returns the notifications that were dropped to make
 /// room.
 pub fn enqueue_events<'w>(
     db: &Connection,

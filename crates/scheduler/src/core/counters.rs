@@ -20,7 +20,7 @@ pub struct Counters {
     /// Outcomes that are ignored, because their lease was no longer in force.
     pub stale: u64,
     pub backoff: BTreeMap<BackoffReason, u64>,
-    /// Sites that had nothing to hand out in their turn, by reason.
+    /// Sites that were granted to a supervisor but had nothing to hand out, by reason.
     pub set_aside: BTreeMap<NothingHandedOut, u64>,
     pub supervisors_lost: u64,
     pub deliveries: Deliveries,

@@ -7,11 +7,12 @@ use super::outcomes;
 use crate::core::context::Context;
 use crate::frontier::FrontierError;
 
-/// The maximum number of unlinked pages queued in one turn of the loop.
+/// The maximum number of unlinked pages (those that a run of a watch has not found) queued in one turn of the loop.
 const UNLINKED_AT_ONCE: usize = 250;
 
-/// Registers a crawl, new or from before the start, and queues its pending backfills. If some of its pages turned out
-/// to be block pages, the crawl is not finished until their values are removed from the records.
+/// Registers a crawl, new or from before the start, and queues its pending backfills (stored pages to be applied to
+/// further records). If some of its pages turned out to be block pages, the crawl is not finished until their values
+/// are removed from the records.
 pub(super) fn register_and_backfill_crawl(
     cx: &mut Context,
     crawl: CrawlKey,

@@ -7,20 +7,20 @@ use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, LeaseBatch, WokenSite};
 
-/// After this many grants in a row that yielded no task, handing out stops for this turn of the loop, so that other
-/// work is not delayed.
+/// After this many grants in a row (permissions to hand out tasks of a site) that yielded no task, handing out stops
+/// for this turn of the loop, so that other work is not delayed.
 const MOST_EMPTY_GRANTS: usize = 1_000;
 
 /// Hands out tasks of due sites to supervisors that have credit. Ends after [`MOST_EMPTY_GRANTS`] or at the turn's
 /// end, and continues in the next turn of the loop.
 pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    // Apply released crawls, due retries, and new site rules.
+    // Apply changes in the frontier: crawls that continue, due retries, and new site rules.
     apply_frontier_changes(cx, now_ms)?;
     cx.window.has_more = false;
     if cx.draining || cx.surroundings.low_disk.is_some() {
         return Ok(());
     }
-    // Load due sites from the disk into the window.
+    // Load due sites from the disk into memory.
     window::refill(cx, now_ms)?;
     let mut empty_grants = 0;
     // Choose the next site, the supervisor for its tasks, their number and the start time.
@@ -29,14 +29,14 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
             // Stored in the commit of the leases, so that after a restart the leases of a site belong to its owner.
             cx.frontier.sites().save_clock(grant.site, clock)?;
         }
-        // Choose the crawl whose turn it is at the site, and its tasks to hand out.
+        // Choose the crawl that is next at the site, and its tasks to hand out.
         let batch = cx
             .frontier
             .tasks()
             .lease(grant.site, grant.tasks, grant.lane, now_ms)?;
         cx.dispatch.record_grant(&grant, &batch);
         put_off_if_empty(cx, &grant, &batch, now_ms);
-        // A backoff that has just begun must be in force before the site is granted again.
+        // A backoff that has just begun must be in force before the site is chosen again.
         apply_changed_sites(cx, now_ms)?;
         empty_grants += usize::from(batch.tasks.is_empty());
         cx.counters.handed_out += batch.tasks.len() as u64;
@@ -49,7 +49,8 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
     window::evict_sites(cx, now_ms)
 }
 
-/// Applies pending changes in the frontier: released crawls, due retries, new site rules.
+/// Applies pending changes in the frontier: crawls that continue after they were held back, due retries, and new site
+/// rules.
 fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     cx.frontier.releases().queue_application_releases(now_ms);
     if cx.frontier.has_crawls_to_release() {
@@ -89,7 +90,7 @@ pub(super) fn wake_sites(cx: &mut Context, woken: Vec<WokenSite>) {
     }
 }
 
-/// Puts off a granted site that had nothing to hand out, so that other sites need not wait for it.
+/// Defers a site that was chosen but had nothing to hand out, so that other sites need not wait for it.
 fn put_off_if_empty(cx: &mut Context, grant: &Grant, batch: &LeaseBatch, now_ms: i64) {
     let Some(why) = batch.nothing else {
         return;

@@ -50,7 +50,7 @@ pub(super) fn return_if_machine_failure(
 }
 
 /// Handles a machine that is newly offline: its recent failures are retried, and its tasks that have not started are
-/// recalled.
+/// recalled (taken back).
 fn handle_machine_offline(
     cx: &mut Context,
     supervisor: &str,

@@ -109,7 +109,7 @@ impl Recalls {
         });
     }
 
-    /// The earliest time at which a recall ends by itself.
+    /// The earliest time at which a recall (revocation of leased tasks) ends without further confirmations.
     pub(super) fn next_deadline_ms(&self) -> Option<i64> {
         let ends = self.under_way.values().filter_map(|recall| {
             let ends = recall.awaited.values().map(|awaited| awaited.until_ms);
@@ -199,7 +199,7 @@ mod tests {
 
     const BOTH: [&str; 2] = ["a", "b"];
 
-    /// Begins a recall that both supervisors got with message 7. Their leases are over at 15 s.
+    /// Begins a recall that two supervisors got with message 7. Their leases are over at 15 s.
     fn begin(recalls: &mut Recalls) -> RecallNumber {
         let number = recalls.next_number();
         let one = AwaitedConfirmation {

@@ -1,8 +1,8 @@
 //! Limits the work in one turn of the loop. The core has no clock: the process decides when a turn must end, and the
 //! rest of the work is left to the next one.
 
-/// Decides when a step must stop and leave the rest to the next turn. Each turn does at least some of each step,
-/// however late it is.
+/// Decides when a step must stop and leave the rest to the next turn of the loop. Each turn does at least some of each
+/// step, however late it is.
 #[derive(Default)]
 pub struct TurnDeadline(Option<Box<dyn Fn() -> bool + Send>>);
 
@@ -11,7 +11,7 @@ impl TurnDeadline {
         TurnDeadline(Some(Box::new(has_come)))
     }
 
-    /// Whether the rest must wait for the next turn. Always false if no end was set.
+    /// Whether the rest must wait for the next turn of the loop. Always false if no end was set.
     pub(super) fn is_over(&self) -> bool {
         self.0.as_ref().is_some_and(|has_come| has_come())
     }

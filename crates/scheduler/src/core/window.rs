@@ -22,7 +22,7 @@ const FEW_SITES: usize = 32;
 /// loop.
 const UNDERSERVED_PER_TURN: usize = 16;
 
-/// Crawls that may have few sites in the window and more outside it. They are served in turn.
+/// Crawls that may have few sites in memory and more on disk. They are served in turn.
 #[derive(Debug, Default)]
 pub(super) struct UnderservedCrawls {
     queue: VecDeque<CrawlKey>,
@@ -48,15 +48,15 @@ impl UnderservedCrawls {
 
 /// When and how to fill the window, that is, to load sites into memory.
 pub(super) struct Window {
-    /// When to admit sites to the window next; `None`: none waits outside it.
+    /// When to load sites into memory next; `None`: no site waits on disk.
     pub(super) next_site_ms: Option<i64>,
-    /// Crawls with few sites in the window, whose sites are admitted first.
+    /// Crawls with few sites in memory, whose other sites are loaded first.
     pub(super) underserved: UnderservedCrawls,
-    /// When to try again to fill the window after it was full.
+    /// When to try again to load sites, after the maximum number was in memory.
     pub(super) fill_again_ms: i64,
     /// Whether the last hand-out stopped before it had tried all ready sites.
     pub(super) has_more: bool,
-    /// Since when sites outside the window are due, as far as was noticed.
+    /// Since when sites that are not in memory are due, as far as was noticed.
     pub(super) outside_due_since_ms: Option<i64>,
 }
 
@@ -72,8 +72,8 @@ impl Window {
     }
 }
 
-/// Admits sites that are due, or will be soon, to the window. When the window is seven eighths full, sites that are due
-/// only much later leave it. The last eighth is reserved for underserved crawls.
+/// Loads sites into memory that are due, or will be soon. When seven eighths of the places are taken, sites that are
+/// due only much later are evicted. The last eighth is reserved for underserved crawls.
 pub(super) fn refill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let is_due = cx
         .window
@@ -108,7 +108,7 @@ pub(super) fn refill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
     Ok(())
 }
 
-/// Admits sites of underserved crawls, if the window is at least half full.
+/// Loads sites of underserved crawls into memory, if at least half of the places there are taken.
 fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     if free_places(cx) > cx.settings.window_sites / 2 {
         return Ok(());
@@ -133,7 +133,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
     Ok(())
 }
 
-/// Removes idle sites from the window, and waiting sites that would fill it.
+/// Evicts idle sites from memory, and waiting sites that would take up all places.
 pub(super) fn evict_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for (site, clock) in cx.dispatch.schedule.evict_idle() {
         cx.frontier.sites().evict(site, &clock)?;
@@ -176,7 +176,7 @@ pub(in crate::core) fn longest_overdue_ms(cx: &mut Context, now_ms: i64) -> i64 
             .overdue
             .longest_overdue_ms(&dispatch.schedule, now_ms)
     };
-    // An error is ignored here: a failed frontier ends the process in its next turn.
+    // An error is ignored here: a failed frontier ends the process in the next turn of the loop.
     let first_ms = cx.frontier.sites().next_due_ms().ok().flatten();
     let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {
         cx.window.outside_due_since_ms = None;

@@ -108,7 +108,7 @@ impl Dispatch {
             .min_by_key(|name| owned(name))
     }
 
-    /// A machine that is offline and whose next probe is due.
+    /// A machine that is offline and is due for the next test (*probe*) whether it reaches the web.
     pub(super) fn machine_to_probe(
         &self,
         lane: Lane,

@@ -10,11 +10,11 @@ use super::schedule::Schedule;
 use super::{Dispatch, Grant};
 use crate::frontier::{NothingHandedOut, SiteId, Turn};
 
-/// How long a site is set aside the first time, and at most.
+/// How long a site that had nothing to hand out is set aside (not chosen again) the first time, and at most.
 const FIRST_MS: i64 = 100;
 const LONGEST_MS: i64 = 60_000;
 
-/// For how long a site is set aside.
+/// For how long a site is set aside, that is, not chosen again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetAsideWait {
     pub for_ms: i64,
@@ -23,8 +23,8 @@ pub struct SetAsideWait {
 }
 
 impl Dispatch {
-    /// Puts off a granted site that had nothing to hand out for this reason. `next` is the turn that the frontier
-    /// expects now. Returns for how long the site is set aside, if it is.
+    /// Puts off a site that was chosen but had nothing to hand out, for this reason. `next` is the crawl that the
+    /// frontier expects to be next there. Returns for how long the site is set aside, if it is.
     pub fn put_off(
         &mut self,
         grant: &Grant,
@@ -57,7 +57,8 @@ impl Schedule {
         }
     }
 
-    /// Ends the wait of a site that was put off, because an event may have given it something to hand out.
+    /// Lets a site be chosen again before the end of its wait, because an event may have given it something to hand
+    /// out.
     pub(super) fn end_put_off(&mut self, id: SiteId) {
         if let Some(site) = self.site_mut(id)
             && site.put_off_until_ms > 0
@@ -67,7 +68,7 @@ impl Schedule {
         }
     }
 
-    /// Ends the waits of all sites that were put off, after a change in the fleet.
+    /// Lets all sites be chosen again that had nothing to hand out, after a change in the fleet.
     pub(super) fn end_put_offs(&mut self) {
         let put_off = self.sites().iter();
         let put_off = put_off.filter(|(_, site)| site.put_off_until_ms > 0);

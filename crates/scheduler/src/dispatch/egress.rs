@@ -54,8 +54,8 @@ pub(super) const PROBES_IN_A_ROUND: usize = 16;
 pub(super) const FIRST_PROBE_MS: i64 = 5_000;
 const LONGEST_WAIT_MS: i64 = 60_000;
 
-/// After this long without an answered probe the machine counts as online again: the remaining sites may be dead after
-/// all.
+/// After this long without an answered probe (test task) the machine counts as online again: the remaining sites may be
+/// dead after all.
 const LONGEST_OFFLINE_MS: i64 = 6 * 3_600_000;
 
 /// What an attempt to fetch shows about the machine's connection to the web.
@@ -183,7 +183,7 @@ struct Failure {
 pub struct Offline {
     pub since_ms: i64,
     pub sign: String,
-    /// When the next probes may be handed out.
+    /// When the next probes (tasks that test the connection) may be handed out.
     probe_at_ms: i64,
     /// The tasks that were handed out as probes and have not ended.
     probes: Vec<TaskId>,

@@ -47,7 +47,7 @@ pub struct Fleet {
     lease_ms: i64,
     supervisors: BTreeMap<String, Supervisor>,
     names: BTreeMap<Caller, String>,
-    /// For the round-robin: the supervisor of each lane that last got a new site.
+    /// The supervisor of each lane that last got a new site. The next new site goes to the one after it.
     last_chosen: BTreeMap<Lane, String>,
 }
 
@@ -156,7 +156,7 @@ impl Fleet {
             .insert(hello.supervisor.clone(), supervisor);
     }
 
-    /// Removes a supervisor. Returns its sites that waited for credit.
+    /// Removes a supervisor. Returns the sites that waited until it accepts further tasks.
     pub(super) fn remove(&mut self, name: &str) -> Vec<SiteId> {
         self.remove_with_egress(name).0
     }
@@ -353,7 +353,7 @@ impl Fleet {
             .map_or(0, |supervisor| supervisor.clock_ahead_ms)
     }
 
-    /// The connected supervisors of a lane, beginning after the last chosen one.
+    /// The connected supervisors of a lane (`http` or `browser`), beginning after the one that was chosen last.
     pub(super) fn round_robin(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let last = self.last_chosen.get(&lane).map_or("", String::as_str);
         let after = (Bound::Excluded(last), Bound::Unbounded);
@@ -370,7 +370,7 @@ impl Fleet {
         self.last_chosen.insert(lane, name.to_owned());
     }
 
-    /// The lane of a connected supervisor.
+    /// The lane (`http` or `browser`) of a connected supervisor.
     pub(super) fn lane_of(&self, name: &str) -> Option<Lane> {
         self.supervisors.get(name)?.lane()
     }
@@ -388,7 +388,7 @@ impl Fleet {
         }
     }
 
-    /// Takes the sites that wait for this supervisor's credit, once it has some.
+    /// Takes the sites that wait until this supervisor accepts tasks, once it does.
     pub(super) fn take_starved(&mut self, name: &str, now_ms: i64) -> Vec<SiteId> {
         match self.available_credit(name, now_ms).reserved {
             0 => Vec::new(),

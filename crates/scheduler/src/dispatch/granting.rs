@@ -27,7 +27,7 @@ impl Dispatch {
     /// site that has been due longest. `None` when no site is ready or no supervisor has credit. If no machine
     /// reaches the web, the site is drawn at random.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
-        // Lanes in which no supervisor has credit for a new site.
+        // The lanes in which no supervisor accepts tasks of a new site.
         let mut full = BTreeSet::new();
         self.update_balance(now_ms);
         while let Some(id) = self.next_ready_site(&full, now_ms) {
@@ -120,8 +120,8 @@ impl Dispatch {
         next.map_or(Lane::Http, |turn| turn.lane)
     }
 
-    /// The lane of a new owner. If no supervisor has a browser, any lane will do: the frontier hands out no task that
-    /// needs one, and the site skips such tasks.
+    /// The lane from which a site's new owner is chosen. If no supervisor has a browser, any lane will do: the frontier
+    /// hands out no task that needs one, and the site skips such tasks.
     fn lane_of_new_owner(&self, needed: Lane) -> Lane {
         let is_open = |lane| self.fleet.online_in(lane).next().is_some();
         let has_http = is_open(Lane::Http) || !is_open(Lane::Browser);
@@ -200,7 +200,8 @@ impl Dispatch {
         })
     }
 
-    /// Records the tasks that were handed out under a grant, how many more tasks the site has, and which turn is next.
+    /// Records the tasks that were handed out under a grant, how many more tasks the site has, and which crawl is next
+    /// there.
     pub fn record_grant(&mut self, grant: &Grant, batch: &LeaseBatch) {
         let now_ms = grant.start_ms - i64::from(grant.wait_ms);
         let group = self.schedule.group_of(grant.site);
@@ -235,14 +236,14 @@ impl Dispatch {
         }
         self.schedule.queue_if_idle(grant.site);
         if self.is_probe(grant) {
-            // The site gets no second probe, so that the other probes of the round go to other sites.
+            // The site is not chosen again for a while, so that the other tests of the machine go to other sites.
             let until_ms = grant.start_ms + FIRST_PROBE_MS;
             self.schedule.set_aside(grant.site, until_ms);
         }
         self.schedule.schedule(grant.site);
     }
 
-    /// Whether a grant is for one of several probes, because neither this machine nor another reaches the web.
+    /// Whether the tasks of a grant are tests (*probes*), because neither this machine nor another reaches the web.
     fn is_probe(&self, grant: &Grant) -> bool {
         let is_offline = self.fleet.offline_state(&grant.supervisor).is_some();
         is_offline && !self.fleet.has_online_peer(&grant.supervisor)

@@ -25,7 +25,7 @@ const MANY_CRAWLS: usize = 4_096;
 pub(super) struct ReadyPosition {
     turn: Turn,
     due_at_ms: i64,
-    /// The lane in which the site waits for a supervisor with credit.
+    /// The lane in which the site waits until a supervisor accepts tasks; `None`: it does not wait.
     awaits: Option<Lane>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct ReadyPosition {
 #[derive(Debug, Default)]
 pub(super) struct ReadyQueue {
     queues: BTreeMap<Option<Lane>, Levels>,
-    /// How many sites wait for credit in a lane.
+    /// How many sites wait, by lane, until a supervisor accepts tasks.
     waiting: BTreeMap<Lane, usize>,
     /// The tags of crawls that are ahead of the virtual time. A crawl's tag grows with each task handed out.
     tags: HashMap<CrawlKey, u64>,
@@ -111,8 +111,9 @@ impl ReadyQueue {
         }
     }
 
-    /// The next site, skipping those that wait for credit in one of the `full` lanes. With a `draw`, any site of the
-    /// same priority and crawl; all are equally likely if draws are spread evenly over their range.
+    /// The next site, skipping those that wait in one of the `full` lanes, where no supervisor accepts tasks. With a
+    /// `draw`, any site of the same priority and crawl; all are equally likely if draws are spread evenly over their
+    /// range.
     pub(super) fn peek_next(&self, full: &BTreeSet<Lane>, draw: Option<u64>) -> Option<SiteId> {
         let is_full = |awaits: &Option<Lane>| awaits.is_some_and(|lane| full.contains(&lane));
         let open = self.queues.iter().filter(|(awaits, _)| !is_full(awaits));
@@ -130,12 +131,12 @@ impl ReadyQueue {
         Some(drawn.unwrap_or(first).1)
     }
 
-    /// How many sites wait for credit in a lane.
+    /// How many sites wait until a supervisor of this lane accepts tasks.
     pub(super) fn count_waiting_sites(&self, lane: Lane) -> usize {
         self.waiting.get(&lane).copied().unwrap_or(0)
     }
 
-    /// The last in order among the sites that wait for credit in a lane.
+    /// The last site, in order, of those that wait until a supervisor of this lane accepts tasks.
     pub(super) fn last_waiting_site(&self, lane: Lane) -> Option<SiteId> {
         let (_, level) = self.queues.get(&Some(lane))?.last_key_value()?;
         let (_, crawl) = level.order.last()?;

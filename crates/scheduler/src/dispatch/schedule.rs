@@ -70,7 +70,7 @@ impl Schedule {
         &self.sites
     }
 
-    /// The number of sites that were admitted to the window for a crawl.
+    /// The number of sites that were loaded into memory for a crawl.
     pub(crate) fn count_admitted_for(&self, crawl: CrawlKey) -> usize {
         self.admitted_for.get(&crawl).copied().unwrap_or(0)
     }
@@ -83,7 +83,7 @@ impl Schedule {
         self.sites.get_mut(&id)
     }
 
-    /// The number of sites in the window that a supervisor owns.
+    /// The number of sites in memory that a supervisor owns, that is, whose tasks it gets.
     pub(crate) fn count_owned_by(&self, name: &str) -> usize {
         self.owned_by.get(name).copied().unwrap_or(0)
     }
@@ -133,7 +133,7 @@ impl Schedule {
         self.schedule(id);
     }
 
-    /// Ends the waits of all sites that were set aside.
+    /// Lets all sites be chosen again that were set aside for a time.
     pub(super) fn end_set_asides(&mut self) {
         let aside = self
             .sites
@@ -147,7 +147,7 @@ impl Schedule {
         }
     }
 
-    /// Adds a site to the window.
+    /// Adds a site to those in memory.
     pub(crate) fn add(&mut self, due: SiteDue) {
         let admitted_for = due.next.map(|turn| turn.crawl);
         let site = Site {
@@ -200,7 +200,7 @@ impl Schedule {
         Some((id, site.clock))
     }
 
-    /// Notes that a site in the window has got further tasks.
+    /// Notes that a site in memory has got further tasks.
     pub(super) fn wake(&mut self, woken: WokenSite) {
         let Some(site) = self.sites.get_mut(&woken.site) else {
             return;
@@ -277,7 +277,7 @@ impl Schedule {
     }
 
     /// The next ready site: by the highest priority, then by crawls in turn, then the site that has been due longest,
-    /// or a drawn one. Sites that wait for credit in one of the `full` lanes are skipped.
+    /// or a drawn one. Sites that wait in one of the `full` lanes, where no supervisor accepts tasks, are skipped.
     pub(super) fn next_ready_site(
         &mut self,
         full: &BTreeSet<Lane>,
@@ -303,7 +303,7 @@ impl Schedule {
             {
                 return Some(id);
             }
-            // The site's clock or rule has changed while it waited for credit or in its group.
+            // The site's clock or rule has changed while it waited for a supervisor or in its group.
             self.remove_from_group(id);
             self.remove_from_ready(id);
             self.delay_until_due(id);
@@ -353,8 +353,8 @@ impl Schedule {
         }
     }
 
-    /// Queues a site again after its next turn has changed. If the site is ready, its position changes. If it waited,
-    /// for credit in a lane or in its group, the new turn may not need to wait.
+    /// Queues a site again after another crawl has become next there. If the site is ready, its position changes. If it
+    /// waited for a supervisor or in its group, the new crawl may not need to wait.
     fn requeue_ready(&mut self, id: SiteId) {
         self.remove_from_group(id);
         self.remove_from_ready(id);

@@ -25,7 +25,7 @@ pub(super) struct Site {
     pub(super) is_unreachable: bool,
     /// Nothing of the site is handed out before this time, because a test of an offline machine has failed at it.
     pub(super) aside_until_ms: i64,
-    /// The site is not granted before this time, because it had nothing to hand out. 0: it may be granted.
+    /// The site is not chosen before this time, because it had nothing to hand out. 0: it may be chosen.
     pub(super) put_off_until_ms: i64,
     /// How many consecutive times the site had nothing to hand out for an unknown reason.
     pub(super) empty_grants: u32,
@@ -33,7 +33,7 @@ pub(super) struct Site {
     pub(super) leases: u32,
     /// The lowest priority that the leased tasks may have.
     pub(super) lowest_leased: u8,
-    /// Leased tasks below this priority were recalled.
+    /// Leased tasks of the site below this priority were recalled, that is, taken back from the supervisor.
     pub(super) recalled_below: u8,
     /// Whether the site is delayed, ready, starved or waiting in its group.
     pub(super) scheduled: bool,
@@ -127,7 +127,8 @@ impl Site {
         from_ms.max(self.put_off_until_ms)
     }
 
-    /// The end of all holds on the site: its block, its backoff, and the time for which it was set aside.
+    /// When the site's next task may be handed out, apart from its clock: after its block, its backoff, and the time
+    /// for which it is set aside.
     fn held_until_ms(&self) -> i64 {
         let blocked_until_ms = self.rule.block_until_ms.unwrap_or(0);
         let backoff_until_ms = self.backoff_until_ms.unwrap_or(0);
@@ -151,7 +152,7 @@ impl Site {
         }
     }
 
-    /// Whether leased tasks of a lower priority can be recalled for a task of this priority.
+    /// Whether the site has leased tasks of a lower priority that can be recalled for a task of this priority.
     pub(super) fn can_be_preempted_by(&self, priority: u8) -> bool {
         self.leases > 0 && self.lowest_leased < priority && self.recalled_below < priority
     }
@@ -180,8 +181,8 @@ impl Site {
         self.leases == 0 && self.queued == 0 && !self.scheduled
     }
 
-    /// How many tasks may be leased at once: as many as requests may start within the lookahead. It is only one until
-    /// the delay is known, and one after a backoff, to test the site. An unreachable site has no delay.
+    /// How many tasks may be leased at once: as many as requests may start within [`LOOKAHEAD_MS`]. It is only one
+    /// until the delay is known, and one after a backoff, to test the site. An unreachable site has no delay.
     pub(super) fn max_leases(&self, default_delay_ms: u32) -> u32 {
         if self.is_unreachable {
             return MAX_LEASES;

@@ -20,7 +20,8 @@ pub enum ChangesQuestion {
     Position { asked_ms: i64 },
     /// The changes after the change with this number.
     After(u64),
-    /// The findings of a run, once all of its checks are judged, and the changes after the change with a number.
+    /// The findings of a run, once all of its page checks are judged, and the changes after the change with the number
+    /// `after`.
     Run {
         number: u64,
         began_ms: i64,
@@ -49,6 +50,6 @@ pub enum ChangesResult {
         counts: Map<String, Value>,
         changes: Option<ReadChanges>,
     },
-    /// The findings of the run took too long, so its end is reported without them.
+    /// The store took too long to find the results of the run, so its end is reported without them.
     Late,
 }

@@ -109,7 +109,7 @@ impl Reports<'_> {
         })
     }
 
-    /// The lane that a crawl waits for, because no supervisor serves it.
+    /// The lane (`http` or `browser`) that a crawl waits for, because no connected supervisor serves it.
     pub fn unserved_lane_of(
         &mut self,
         key: CrawlKey,

@@ -10,7 +10,7 @@ use super::parts::Records;
 use super::schema::DONE;
 
 impl Records<'_> {
-    /// The done pages of a crawl that still have to be applied to unresolved records.
+    /// The fetched pages of a crawl that still have to be applied to further records, which are not complete.
     pub fn pending_backfills(&mut self, crawl: CrawlKey) -> Result<Vec<Backfill>, FrontierError> {
         self.0.run("look for backfills", |cx| {
             let sql = "SELECT t.id, t.url, t.depth, r.name

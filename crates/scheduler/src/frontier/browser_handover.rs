@@ -144,7 +144,7 @@ pub(super) fn update_lane(cx: &mut Context, site: SiteId) {
     }
 }
 
-/// Drops the findings about a site's scripts.
+/// Drops what is known about scripts on a site's pages.
 pub(super) fn forget_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     if cx.scripted.remove(&site).is_none() {
         return Ok(());
@@ -180,7 +180,8 @@ pub(super) fn findings_for_worker(cx: &Context, site: SiteId, name: &str) -> Opt
 /// The maximum number of kinds of pages distinguished per site.
 pub(super) const MOST_KINDS: usize = 16;
 
-/// The maximum number of sites with findings. Pages of further sites are kept as they are without a browser.
+/// The maximum number of sites for which it is kept whether pages need their scripts. Pages of further sites are kept
+/// as they are without a browser.
 pub(super) const MOST_SITES: usize = 50_000;
 
 /// If browsers did not help with this many consecutive kinds of a mapping's pages, its pages are no longer handed on,

@@ -23,9 +23,9 @@ use super::{
 const PRIORITY_LOST: u8 = 10;
 
 impl Tasks<'_> {
-    /// Counts an outcome. The records that it resolved are closed, and the task is done. Its links are judged one level
-    /// deeper, and its redirect at the same level; they serve the page's records that are still unresolved. An outcome
-    /// whose lease is not in force changes nothing.
+    /// Counts an outcome. The records that it has completed need no further page, and the task is done. Its links are
+    /// judged one level deeper, and its redirect at the same level; they serve the page's records that are still
+    /// incomplete. An outcome whose lease is not in force changes nothing.
     pub fn complete(
         &mut self,
         report: &TaskDone,

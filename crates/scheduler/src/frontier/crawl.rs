@@ -29,7 +29,7 @@ pub(super) struct Crawl {
     pub(super) paused: bool,
     /// The number of the crawl's queued tasks, by priority.
     pub(super) waiting: BTreeMap<u8, u64>,
-    /// Whether the crawl may be held back at some of its sites; see [`super::holding`].
+    /// Whether some of the crawl's sites may skip it because it hands nothing out; see [`super::holding`].
     pub(super) held: bool,
     /// Whether the counters differ from the stored ones.
     pub(super) changed: bool,

@@ -153,7 +153,7 @@ struct Site {
 }
 
 impl FeedBatch<'_> {
-    /// Whether a candidate is useless, because all its records are resolved or the crawl is over.
+    /// Whether a candidate is useless, because all its records are complete or the crawl is over.
     pub(super) fn is_unwanted(&self, records: usize, unresolved: &[i64]) -> bool {
         (records > 0 && unresolved.is_empty()) || self.crawl.ending_outcome(self.wall_ms).is_some()
     }

@@ -12,9 +12,9 @@ use super::queue_order::tasks_up_to;
 use super::{closing, crawl_rows, lanes, lease, sites, unreachable};
 
 impl SiteStates<'_> {
-    /// From now on, the crawls at an unreachable site take turns by the priorities of all their tasks, in the lane
-    /// that the next one needs. So the site's older tasks wait behind newer ones, and the site stays ready with
-    /// nothing to hand out.
+    /// From now on, the crawls at an unreachable site are served as at any other site: by the priorities of all their
+    /// tasks, each in the lane that it needs. So the site's older tasks wait behind newer ones, and the site stays
+    /// ready with nothing to hand out.
     pub fn restore_fault_of_unreachable_turns(&mut self) {
         self.0.cx.backoff.unreachable_go_by_turns = true;
     }

@@ -77,7 +77,8 @@ impl Tasks<'_> {
         })
     }
 
-    /// Tasks that have ended with `crashed` since a time: their id, delivery and time.
+    /// Tasks that have ended with `crashed` since a time: their id, their last delivery (hand-out), and when they
+    /// ended.
     pub fn list_crashed_since(
         &mut self,
         ms: i64,

@@ -11,7 +11,7 @@ use super::crawl::Crawl;
 use super::model::SiteId;
 use super::scripts::{ScriptedSites, needs_browser};
 
-/// The served lanes, and the crawls that wait for one.
+/// The lanes (`http`, `browser`) that connected supervisors serve, and the crawls that wait for one.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     /// Whether a supervisor of the lane `browser` is connected.
@@ -48,7 +48,7 @@ impl SiteLane {
         }
     }
 
-    /// The lane, if one is set.
+    /// The lane (`http` or `browser`), if a fixed one is set.
     pub(super) fn fixed_lane(self) -> Option<Lane> {
         match self {
             SiteLane::Auto => None,
@@ -109,8 +109,8 @@ impl Lanes {
         self.browsers || crawl.spec.lane != Lane::Browser
     }
 
-    /// How many tasks of a crawl may be handed out now. If no supervisor serves the crawl's lane, notes that the
-    /// crawl waits for one.
+    /// How many tasks of a crawl may be handed out now. If no supervisor serves the crawl's lane (`http` or `browser`),
+    /// notes that the crawl waits for one.
     pub(super) fn allowance_or_await_lane(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
         if self.serves(crawl) {
             return crawl.allowance();

@@ -24,7 +24,7 @@ use super::{
 /// tasks to hand out. It bounds the duration of a call.
 const MOST_PASSED: usize = 1_000;
 
-/// The maximum number of crawls in one round of turns.
+/// The maximum number of crawls at a site that are looked up at a time, in the order in which they are next.
 pub(super) const MOST_CRAWLS: usize = 16;
 
 /// The progress of one call of [`Tasks::lease`].
@@ -37,7 +37,7 @@ pub(super) struct LeaseRun {
     pub(super) held: usize,
     /// The number of crawls that had nothing to hand out.
     pub(super) passed: usize,
-    /// Whether the next crawl needs a supervisor of another lane.
+    /// Whether the next crawl needs a supervisor of another lane than the one that gets the tasks.
     pub(super) is_another_lanes_turn: bool,
     /// The crawl whose page goes first after a backoff, if it needs another lane.
     probe_of_another_lane: Option<NextCrawl>,
@@ -147,7 +147,7 @@ impl Tasks<'_> {
     }
 }
 
-/// Leases tasks of the crawls at a site in turn, the highest priority first.
+/// Leases tasks at a site: of the highest priority first and, within it, of one crawl after the other.
 fn lease_by_turns(
     cx: &mut Context,
     site: SiteId,
@@ -190,7 +190,7 @@ fn turns_for_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
     Ok(turns.into_iter().map(|(_, turn)| turn).collect())
 }
 
-/// Carries out one crawl's turn at a site.
+/// Leases tasks of the crawl that is next at a site.
 fn lease_turn(
     cx: &mut Context,
     site: SiteId,
@@ -267,7 +267,7 @@ pub(super) fn end_excluded_tasks(
     Ok(excluded.len())
 }
 
-/// Selects the tasks that a crawl hands out in its turn.
+/// Selects the tasks that a crawl hands out when it is next at a site.
 fn select_tasks_of_turn(
     cx: &mut Context,
     site: SiteId,

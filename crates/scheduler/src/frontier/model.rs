@@ -66,8 +66,8 @@ pub struct FeedTally {
     ///
     /// [`feed`]: super::Tasks::feed
     pub refused: Vec<Refused>,
-    /// How many candidates serve only resolved records, or belong to a crawl that is over. They are neither judged
-    /// nor counted as discovered.
+    /// How many candidates serve only complete records, or belong to a crawl that is over. They are neither judged nor
+    /// counted as discovered.
     pub unwanted: u64,
     /// Pages that are done already and are wanted by a further record.
     pub backfills: Vec<Backfill>,
@@ -87,7 +87,7 @@ pub struct WokenSite {
 pub struct Turn {
     pub priority: u8,
     pub crawl: CrawlKey,
-    /// The lane that the crawl's pages need.
+    /// The lane (`http` or `browser`) that the crawl's pages need.
     pub lane: Lane,
 }
 
@@ -168,7 +168,7 @@ pub struct LeaseBatch {
     pub nothing: Option<NothingHandedOut>,
 }
 
-/// Why a site had nothing to hand out, though some of its queued tasks are not held back.
+/// Why a site had nothing to hand out, though some of its queued tasks seemed available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NothingHandedOut {
     /// Tasks of crawls that are over have ended instead.
@@ -177,7 +177,7 @@ pub enum NothingHandedOut {
     CrawlsHeld,
     /// The site is unreachable, and now backs off for its later tasks.
     BackoffBegins,
-    /// The next crawl needs a supervisor of another lane.
+    /// The next crawl needs a supervisor of another lane (`http` or `browser`).
     OtherLane,
     /// The site backs off, but the dispatch did not know it.
     BackingOff,
@@ -217,7 +217,7 @@ pub enum Completion {
     Stale,
     /// The task is queued again and waits for its retry.
     WillRetry,
-    /// The page has no content without its scripts: the task is queued again, for a browser.
+    /// The page has no content without its scripts: the task is queued again, for a worker with a browser.
     HandedOn,
     /// The failure is the fault of the site, which backs off; the task is queued again.
     SiteBackoffs(Turn),
@@ -231,7 +231,8 @@ pub struct CompletionTally {
     /// The canonical URL under which the page was stored.
     pub url: String,
     pub depth: u16,
-    /// The unresolved records that did not need the page yet when it was handed out, so that they need a backfill.
+    /// The incomplete records that did not need the page yet when it was handed out. The stored page is to be applied
+    /// to them.
     pub backfill_records: Vec<String>,
     /// The results of the links and the redirect.
     pub links: FeedTally,
@@ -349,7 +350,7 @@ pub(super) struct LinkContext<'a> {
     pub(super) parent: Option<TaskId>,
     /// The base URL of relative links.
     pub(super) base: Option<&'a Url>,
-    /// The unresolved records of the candidate.
+    /// The candidate's records that are not complete.
     pub(super) records: &'a [i64],
     pub(super) attrs: Option<AttrsId>,
     /// Whether the candidate was found on a page that only repeats others.

@@ -32,7 +32,7 @@ const MOST_SETTLED: i64 = 100;
 /// A notification that could not be delivered for this long is dropped.
 const DROPPED_AFTER_MS: i64 = 3 * 86_400_000;
 
-/// How long settled notifications are kept for people to see.
+/// How long notifications are kept for people to see after they were delivered or dropped.
 const KEPT_MS: i64 = 7 * 86_400_000;
 
 /// The maximum number of sites in trouble to report.
@@ -53,8 +53,9 @@ pub struct Undelivered {
     pub why: String,
 }
 
-/// Adds a notification for one target to the outbox. If the target has failed before, the notification waits together
-/// with the target's other notifications. Returns notifications that were dropped to make room.
+/// Adds a notification for one target to those that wait for delivery. If the target has failed before, the
+/// notification waits together with the target's other notifications. Returns notifications that were dropped to make
+/// room.
 pub fn enqueue(
     db: &Connection,
     watch: &str,
@@ -325,8 +326,9 @@ pub fn delete_undelivered(db: &Connection, target: &TargetKey) -> Result<()> {
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Drops waiting notifications that are too old, and removes notifications that were settled long ago. Call it only
-/// once all waiting ones were tried, because the process may have been down for long. Returns the dropped ones.
+/// Drops waiting notifications that are too old, and removes notifications that were delivered or dropped long ago.
+/// Call it only once all waiting ones were tried, because the process may have been down for long. Returns the dropped
+/// ones.
 pub fn drop_expired(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
     let sql = "SELECT id FROM notifications WHERE due_ms IS NOT NULL AND made_ms < ?1";
     let mut select = db.prepare_cached(sql)?;

@@ -36,7 +36,7 @@ pub struct Reports<'a>(pub(super) &'a mut Transactions);
 /// The counters of crawls, applications and the whole frontier.
 pub struct Counts<'a>(pub(super) &'a mut Transactions);
 
-/// Releases crawls that were held back, so that they hand out tasks again.
+/// Lets crawls that handed out nothing for a time hand out tasks again.
 pub struct Releases<'a>(pub(super) &'a mut Transactions);
 
 /// The crawls: their specs, states and counters.

@@ -19,19 +19,19 @@ use super::crawl_rows::DETACHED;
 use super::parts::Pruning;
 use super::{FrontierError, crawl_rows};
 
-/// The maximum number of tasks that one slice reads, of all crawls, because ended tasks have no index.
+/// The maximum number of tasks, of all crawls, that one call of `delete_slice` reads. Ended tasks have no index.
 const MOST_READ: i64 = 10_000;
 
-/// The maximum number of rows that one slice deletes.
+/// The maximum number of rows that one call of `delete_slice` deletes.
 const MOST_DELETED: usize = 500;
 
-/// The maximum number of free pages that one slice returns to the file system.
+/// The maximum number of free pages that one call of `delete_slice` returns to the file system.
 const MOST_FREED: u32 = 512;
 
 /// The maximum number of crawls that one action detaches.
 const MOST_DETACHED: i64 = 1_000;
 
-/// A walk through all tasks that deletes those of detached crawls.
+/// A walk through all tasks that deletes those of detached crawls (their names are free again).
 #[derive(Debug)]
 pub struct PruneWalk {
     crawls: Vec<CrawlKey>,
@@ -47,7 +47,7 @@ impl PruneWalk {
     }
 }
 
-/// The crawls that a call has detached.
+/// The crawls that a call has detached: their names are free again, and their rows are to be deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detached {
     pub crawls: Vec<CrawlKey>,
@@ -113,7 +113,7 @@ impl Pruning<'_> {
         })
     }
 
-    /// Deletes the next slice, which takes milliseconds, and returns free pages to the file system.
+    /// Deletes the next rows, as many as take some milliseconds, and returns free pages to the file system.
     pub fn delete_slice(&mut self, walk: &mut PruneWalk) -> std::result::Result<(), FrontierError> {
         self.0.run("prune crawls", |cx| {
             let db = &cx.db;

@@ -117,8 +117,8 @@ fn highest_priority_below(
         .optional()
 }
 
-/// The first tasks of a crawl in a run of a watch: by rank, whatever their priorities. Tasks that were queued without
-/// a rank come last.
+/// The first tasks of a crawl in a run of a watch: by rank (the planned order of checks), whatever their priorities.
+/// Tasks that were queued without a rank come last.
 pub(super) fn first_ranked_tasks(
     db: &Connection,
     site: SiteId,

@@ -51,7 +51,7 @@ impl FeedBatch<'_> {
     }
 
     /// Queues a task again as if its URL were new. Its earlier attempts and records belonged to another run. Its
-    /// deliveries stay counted, so that late outcomes stay stale.
+    /// deliveries (hand-outs) stay counted, so that late outcomes of earlier ones are still recognised.
     pub(super) fn requeue_for_recheck(
         &mut self,
         (task, done_at_ms): (TaskId, i64),

@@ -20,7 +20,7 @@ pub(super) struct NeedlessTask {
     pub(super) priority: u8,
 }
 
-/// The queued tasks that become needless when a record is complete: they serve this record and no unresolved one.
+/// The queued tasks that become needless when a record is complete: they serve this record and no incomplete one.
 pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<NeedlessTask>> {
     let sql = "SELECT t.id, t.crawl, t.site, t.priority
                FROM task_records served JOIN tasks t ON t.id = served.task
@@ -39,7 +39,7 @@ pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needles
 }
 
 /// The task, if it was stopped because its records were complete. A task that was stopped together with its crawl has
-/// no records, or an unresolved one.
+/// no records, or an incomplete one.
 pub(super) fn find_stopped_as_needless(db: &Connection, task: TaskId) -> Result<Option<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(

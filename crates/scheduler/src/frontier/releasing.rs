@@ -56,8 +56,8 @@ pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
     if let Some(crawl) = cx.crawls.get_mut(&key) {
         crawl.held = false;
     }
-    // Queued even if a release of the crawl is in progress, because it may already have passed sites that were held
-    // afterwards.
+    // Queued even if the crawl's sites are being visited already, because some may have been held back after their
+    // visit.
     cx.holding.to_release.push_back((key, 0));
 }
 
@@ -189,7 +189,7 @@ impl Releases<'_> {
             }
             let next = match held.get(slice - 1) {
                 Some(last) => Some(last.0),
-                // Begin again with the first site, because some sites may have been held since they were visited.
+                // Begin again with the first site, because some sites may have been held back since their visit.
                 None => (last_site > 0 && cx.limited_applications.is_limited(&app)).then_some(0),
             };
             match next {
@@ -232,8 +232,8 @@ impl Crawls<'_> {
         self.0.run("stop a crawl", |_| Ok(()))
     }
 
-    /// Closes a slice of the queued tasks of a crawl that was stopped or has expired. Returns
-    /// whether further calls are needed; each takes milliseconds.
+    /// Ends some of the queued tasks of a crawl that was stopped or has expired, as many as take some milliseconds.
+    /// Returns whether further calls are needed.
     pub fn end_queued_tasks(
         &mut self,
         key: CrawlKey,

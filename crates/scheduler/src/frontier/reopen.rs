@@ -20,10 +20,10 @@ use super::task_rows::SERVES_ONLY_RESOLVED;
 use super::task_rows::{EndedTask, find_ended_tasks};
 use super::{FrontierError, backing_off, crawl_rows, feed, tries};
 
-/// The maximum number of tasks that one slice reads, of all crawls, because ended tasks have no index.
+/// The maximum number of tasks, of all crawls, that one call of `requeue_slice` reads. Ended tasks have no index.
 const MOST_READ: u64 = 10_000;
 
-/// The maximum number of tasks that one slice queues.
+/// The maximum number of tasks that one call of `requeue_slice` queues.
 const MOST_QUEUED: usize = 250;
 
 /// Which ended tasks of a crawl to queue again.
@@ -38,8 +38,8 @@ pub struct EndedTasks {
     pub site: Option<String>,
 }
 
-/// A walk through all tasks, oldest first, which queues some of them again in slices. Tasks that were added after its
-/// beginning are left out.
+/// A walk through all tasks, oldest first, which queues some of them again, a part with each call. Tasks that were
+/// added after its beginning are left out.
 #[derive(Debug)]
 pub struct ReopenWalk {
     pub wanted: EndedTasks,
@@ -72,7 +72,7 @@ impl Reopening<'_> {
         })
     }
 
-    /// Queues the next slice of finished tasks again, which takes milliseconds. Skips the same tasks as
+    /// Queues the next finished tasks again, as many as take some milliseconds. Skips the same tasks as
     /// [`requeue`](Reopening::requeue). Unreachable sites of these tasks become open again.
     pub fn requeue_slice(
         &mut self,
@@ -105,7 +105,7 @@ impl Reopening<'_> {
         })
     }
 
-    /// Queues ended tasks again. Skips tasks that have not ended, tasks that only resolved records need, tasks whose
+    /// Queues ended tasks again. Skips tasks that have not ended, tasks that only complete records need, tasks whose
     /// URL has a later task, and tasks of crawls that are over. Returns the sites in memory that got tasks by this.
     pub fn requeue(
         &mut self,
@@ -159,7 +159,7 @@ impl FeedBatch<'_> {
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0, rank = iif(rank = 0, ?3, rank)
                    WHERE id = ?1";
-        // In a run of a watch every task has a rank.
+        // In a run of a watch every task has a rank (its place in the order of checks).
         let least_rank = i64::from(self.crawl.spec.run_began_ms.is_some());
         let values = params![task.id as i64, QUEUED, least_rank];
         self.db.prepare_cached(sql)?.execute(values)?;

@@ -10,14 +10,14 @@ use super::records::needless_tasks;
 use super::{FrontierError, closing, sites};
 
 impl Records<'_> {
-    /// Marks a record as resolved. Queued tasks that serve no unresolved record end with `stopped`.
+    /// Marks a record as resolved (complete). Queued tasks that serve no other, incomplete record end with `stopped`.
     pub fn mark_resolved(&mut self, record: &str, now_ms: i64) -> Result<(), FrontierError> {
         self.0
             .run("close a record", |cx| mark_resolved(cx, record, now_ms))
     }
 
-    /// Marks records as unresolved. Their seeds are fed because fields are missing in the store, even if an earlier
-    /// crawl has resolved them.
+    /// Marks records as incomplete. Their seeds are fed because fields are missing in the store, even if an earlier
+    /// crawl has completed them.
     pub fn mark_unresolved<'r>(
         &mut self,
         records: impl Iterator<Item = &'r str>,

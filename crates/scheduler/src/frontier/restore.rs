@@ -17,7 +17,7 @@ use super::config::{Backups, Restoring};
 use super::model::CLOCK_SLACK_MS;
 use super::{FILE_NAME, FrontierError, schema};
 
-/// Findings about the origin of an opened file.
+/// What is known about the origin of an opened file, which may be a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Origin {
     /// Whether the file is a copy, or is declared to be one.

@@ -106,8 +106,8 @@ pub(super) fn request_retraction(cx: &mut Context, task: TaskId) -> Result<()> {
     Ok(())
 }
 
-/// A page to take back. `None` if its crawl was pruned or the page is being fetched again. In that case the note is
-/// dropped, because after a restart the next delivery would be mistaken for the false one.
+/// A page to take back. `None` if its crawl was pruned or the page is being fetched again. In that case the page is
+/// forgotten here, because after a restart its new values would be taken for the false ones.
 fn load_or_drop_retraction(cx: &Context, task: TaskId) -> Result<Option<PendingRetraction>> {
     let sql = concat!(
         "SELECT ",

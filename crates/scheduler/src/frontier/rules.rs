@@ -102,7 +102,7 @@ impl Sites<'_> {
         })
     }
 
-    /// The lane that was set for a site.
+    /// The lane (`http` or `browser`) that was set for a site.
     pub fn lane(&mut self, name: &str) -> std::result::Result<SiteLane, FrontierError> {
         self.0.run("read a site's lane", |cx| {
             let sql = "SELECT id FROM sites WHERE name = ?1";

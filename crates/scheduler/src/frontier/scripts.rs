@@ -49,7 +49,7 @@ pub(super) type ScriptedSites = BTreeMap<SiteId, Vec<ScriptedKind>>;
 /// For each mapping, how many consecutive kinds of its pages browsers did not help. Empty shells are not counted.
 pub(super) type UnfitMappings = BTreeMap<String, u32>;
 
-/// Loads the findings about all sites.
+/// Loads what is known about scripts on the pages of all sites.
 pub(super) fn load(db: &Connection) -> Result<ScriptedSites> {
     let sql = "SELECT name, value FROM meta WHERE name >= 'scripts/' AND name < 'scripts0'";
     let mut select = db.prepare(sql)?;

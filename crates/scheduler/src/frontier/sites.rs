@@ -14,7 +14,7 @@ use webfill_wire::CrawlKey;
 
 use super::model::{Clock, NextCrawl, SiteDue, SiteId, SiteRule};
 
-/// A site's row. The lane of its next crawl is looked up separately.
+/// A site's row. The lane of the crawl that is next there is looked up separately.
 pub(super) struct SiteRow {
     pub(super) site: SiteDue,
     pub(super) next: Option<NextCrawl>,
@@ -213,7 +213,7 @@ pub(super) fn add_fed_to_crawl_share(
         db.prepare_cached(sql)?.execute(values)?;
         return Ok(in_all);
     }
-    // A crawl that is new at the site takes its turn after those that wait already.
+    // A crawl that is new at the site is served after those that wait already.
     let sql = "INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority, turn)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                ON CONFLICT DO UPDATE SET accepted = excluded.accepted,
@@ -241,9 +241,9 @@ pub(super) fn add_to_crawl_share(
     Ok(())
 }
 
-/// Subtracts tasks from the count of a crawl at a site. If the crawl was served (`served_at_turn`), its next turn comes
-/// after the turns of all other crawls, and the tasks count against its run's budget. Its priority becomes that of its
-/// next task: in a run of a watch, the one with the lowest rank. The site's own count is left to [`subtract_queued`].
+/// Subtracts tasks from the count of a crawl at a site. If the crawl was served (`served_at_turn`), it is next only
+/// after all other crawls, and the tasks count against its run's budget. Its priority becomes that of its next task: in
+/// a run of a watch, the one with the lowest rank. The site's own count is left to [`subtract_queued`].
 pub(super) fn subtract_from_crawl_share(
     db: &Connection,
     site: SiteId,
@@ -329,14 +329,15 @@ fn turns_in_order(
     turns.collect()
 }
 
-/// Holds a crawl back at a site: the site skips it until [`release_crawl_at`].
+/// Makes a site skip a crawl that hands nothing out, until [`release_crawl_at`].
 pub(super) fn hold_crawl_at(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET top_priority = 0 WHERE crawl = ?1 AND site = ?2";
     db.prepare_cached(sql)?.execute(params![crawl, site])?;
     Ok(())
 }
 
-/// Ends the hold of a crawl at a site. Returns the priority of its tasks, if the site is in memory.
+/// Ends the hold of a crawl at a site, which skipped it until now. Returns the priority of its tasks, if the site is in
+/// memory.
 pub(super) fn release_crawl_at(
     db: &Connection,
     site: SiteId,

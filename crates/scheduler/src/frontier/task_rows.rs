@@ -9,7 +9,7 @@ use super::epochs;
 use super::model::{AttrsId, SiteId, TaskId};
 use super::schema::{DONE, LEASED};
 
-/// An SQL condition: the row of `tasks` serves records, and all of them are resolved.
+/// An SQL condition: the row of `tasks` serves records, and all of them are complete.
 pub(super) const SERVES_ONLY_RESOLVED: &str =
     "EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)
      AND NOT EXISTS (
@@ -98,7 +98,7 @@ impl EndedTask {
     }
 }
 
-/// Of these tasks, the ones that have ended, except tasks that only resolved records need.
+/// Of these tasks, the ones that have ended, except tasks that only complete records need.
 pub(super) fn find_ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(

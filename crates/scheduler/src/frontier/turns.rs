@@ -58,8 +58,7 @@ pub(super) fn lane_of(cx: &Context, key: CrawlKey) -> Result<Lane> {
 }
 
 impl Releases<'_> {
-    /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that
-    /// waited.
+    /// Sets whether a supervisor with browsers is connected. If so, lets the crawls continue that waited for one.
     pub fn set_has_browsers(&mut self, browsers: bool) {
         if self.0.cx.lanes.browsers != browsers {
             // The next crawls at these sites need another lane from now on.

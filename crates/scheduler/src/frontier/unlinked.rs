@@ -209,7 +209,7 @@ fn queue_page_check(
     ] {
         batch.db.prepare_cached(sql)?.execute([task as i64])?;
     }
-    // If the task ends without a check, its turn comes in the next run.
+    // If the task ends without a check, the page is due again in the next run.
     let sql = "UPDATE known_pages SET lost = lost + 1, due_ms = ?2 WHERE task = ?1";
     let values = params![task as i64, began_ms];
     batch.db.prepare_cached(sql)?.execute(values)?;

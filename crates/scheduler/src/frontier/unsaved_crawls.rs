@@ -20,7 +20,7 @@ pub struct UnsavedEnd {
 }
 
 impl UnsavedCrawls<'_> {
-    /// The crawls with notes, the oldest note first.
+    /// The crawls whose ends are not saved completely, in the order of their notes.
     pub(crate) fn unsaved_crawls(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
         self.0.run("look for crawls that are not saved", |cx| {
             let sql = "SELECT crawl FROM unsaved_crawls ORDER BY number";
@@ -29,7 +29,7 @@ impl UnsavedCrawls<'_> {
         })
     }
 
-    /// The note of a crawl, if it has one.
+    /// The note that a crawl's end is not saved completely; `None` if there is none.
     pub(crate) fn find_end(
         &mut self,
         crawl: CrawlKey,
@@ -49,7 +49,7 @@ impl UnsavedCrawls<'_> {
         })
     }
 
-    /// Removes the note of a crawl that is saved completely. If the crawl has changed since, it has another note.
+    /// Removes the note of a crawl whose end is saved completely. If the crawl has changed since, it has another note.
     pub(crate) fn delete_note(&mut self, number: i64) -> std::result::Result<(), FrontierError> {
         self.0.run("cross out a saved crawl", |cx| {
             let sql = "DELETE FROM unsaved_crawls WHERE number = ?1";

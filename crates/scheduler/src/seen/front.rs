@@ -24,7 +24,7 @@ pub(super) struct LookupCache {
 #[derive(Debug)]
 struct FilterRebuild {
     filter: KeyFilter,
-    /// The filter holds all keys of the runs below this one.
+    /// The filter holds all keys below this one that are in the runs (sorted files).
     next_key: u64,
     /// Whether the cache of recently used keys is filled as well, because no key was used yet.
     warms_up: bool,
@@ -56,7 +56,7 @@ impl LookupCache {
         self.hot.prefetch(key) ^ self.filter.prefetch(key)
     }
 
-    /// Whether the runs may hold the key.
+    /// Whether the runs (sorted files on disk) may hold the key.
     pub(super) fn may_be_in_runs(&mut self, key: u64) -> bool {
         match &mut self.filling {
             Some(filling) if key < filling.next_key => filling.filter.may_contain(key),

@@ -40,7 +40,7 @@ impl Merge {
         self.written == self.output.slice_count()
     }
 
-    /// Writes up to `most` slices of the output.
+    /// Writes up to `most` slices (small parts) of the merged run.
     pub(super) fn advance(&mut self, most: u64) -> Result<()> {
         let mut entries = Vec::new();
         let end = self

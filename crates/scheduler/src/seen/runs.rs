@@ -33,7 +33,7 @@ const ENDING: &str = ".run";
 /// The maximum number of keys in a run.
 pub(super) const MOST_KEYS: u64 = u32::MAX as u64;
 
-/// The average number of keys in a slice.
+/// The average number of keys in a slice (a small part of a run that is read at once).
 const KEYS_PER_SLICE: u64 = 120;
 
 /// A growing file is synced whenever this many bytes were written, so that no commit waits for a large sync.

@@ -7,8 +7,8 @@ use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, Leased};
 
-/// Sends leased tasks to the supervisor, together with anything that it lacks: settings of crawls, scripts of the
-/// site.
+/// Sends leased tasks to the supervisor, together with anything that it lacks: the settings of crawls, and which of the
+/// site's pages need their scripts.
 pub(super) fn send_tasks(
     cx: &mut Context,
     grant: &Grant,
@@ -98,7 +98,7 @@ fn log_leased_task(cx: &mut Context, grant: &Grant, task: &Leased) -> Result<(),
     Ok(())
 }
 
-/// Sends a supervisor the findings about scripts on a site's pages, if there are any.
+/// Tells a supervisor which of a site's pages need their scripts, if anything is known about that.
 fn send_scripts(cx: &mut Context, grant: &Grant, site: &str) {
     let Some(scripts) = cx.frontier.scripts_for_worker(grant.site, site) else {
         return;

@@ -25,7 +25,7 @@ use crate::frontier::{CrawlStatus, FrontierError};
 /// The maximum number of crawls that expire in one turn of the loop.
 const MOST_AT_ONCE: usize = 100;
 
-/// The maximum number of slices closed in one turn of the loop; each takes milliseconds.
+/// The maximum number of slices (parts of a crawl's queue) closed in one turn of the loop; each takes milliseconds.
 const MOST_SLICES: usize = 4;
 
 /// The maximum number of clients that wait for the ends of stops. Further ones are refused.
@@ -71,7 +71,8 @@ impl ClosingCrawls {
         self.under_way.push_back(closing);
     }
 
-    /// Whether a crawl's closing can advance in the next turn, without waiting for a recall.
+    /// Whether a crawl's closing can advance in the next turn of the loop, without waiting for a recall of its leased
+    /// tasks.
     pub(in crate::core) fn can_advance(&self) -> bool {
         self.under_way
             .iter()

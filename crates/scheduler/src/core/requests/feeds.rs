@@ -83,7 +83,7 @@ impl FeedsUnderWay {
         feeds.any(|feed| feed.requester.client == *client)
     }
 
-    /// Feeds the next piece of the batch whose turn it is. Returns false if no batch is in progress.
+    /// Feeds the next piece of one batch; the batches take turns. Returns false if no batch is in progress.
     pub(in crate::core) fn advance_feeds(
         &mut self,
         cx: &mut Context,

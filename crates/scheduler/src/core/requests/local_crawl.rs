@@ -379,7 +379,8 @@ fn queue_unlinked_and_sum(
         seeds_ended: true,
     };
     for crawl in crawls {
-        // After a restart, a crawl with nothing left but backfills is not registered yet.
+        // After a restart, a crawl with nothing left but backfills (stored pages to be applied to further records) is
+        // not registered yet.
         crawls::register_and_backfill_crawl(cx, *crawl, now_ms)?;
         let status = cx.frontier.crawls().status(*crawl)?;
         let is_finished = cx.crawls.is_finished(*crawl, &status);

@@ -27,7 +27,8 @@ pub(super) fn pause(
     };
     let was_paused = cx.frontier.crawls().is_paused(crawl)?;
     cx.frontier.crawls().pause(crawl)?;
-    // A paused crawl gets nothing more handed out, so all clients that pause it can wait for the same recall.
+    // A paused crawl gets nothing more handed out, so all clients that pause it can wait for the same recall of its
+    // leased tasks.
     let recalled = waiting.recall_of_pause(crawl).filter(|_| was_paused);
     let recalled = recalled.unwrap_or_else(|| {
         waiting::begin_recall(

@@ -102,7 +102,7 @@ impl Core {
         is_running.then_some("a run of its watch is in progress: try again when it has ended")
     }
 
-    /// Deletes the next slice of the crawls being pruned.
+    /// Deletes the next part of the rows of crawls that are being pruned.
     pub(in crate::core) fn advance_pruning(&mut self) -> Result<(), FrontierError> {
         let Some(walk) = &mut self.pruning else {
             return Ok(());

@@ -95,7 +95,7 @@ impl ReopeningCrawls {
         Ok(Reply::Later)
     }
 
-    /// Queues the next slice of ended tasks again.
+    /// Queues the next part of the ended tasks again.
     pub(in crate::core) fn advance_reopening(
         &mut self,
         cx: &mut Context,

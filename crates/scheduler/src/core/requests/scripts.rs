@@ -7,11 +7,11 @@ use crate::core::context::Context;
 use crate::frontier::FrontierError;
 use crate::wording::pluralize;
 
-/// The maximum number of sites with findings about scripts to report.
+/// The maximum number of sites to report whose pages may need their scripts.
 const MOST_SCRIPTED: usize = 10;
 
-/// The findings of these crawls about scripts: how many sites need a browser (`wanted`), how many may need one, and
-/// how many are fetched with one (`filled`), with examples.
+/// What is known about pages of these crawls that need their scripts: how many sites need a browser (`wanted`), how
+/// many may need one, and how many are fetched with one (`filled`), with examples.
 pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
     let mut found = Map::new();
     for (name, finding, is_shell) in [
@@ -58,8 +58,8 @@ pub(super) fn add_scripts(
     Ok(())
 }
 
-/// The finding in words, such as `2 sites need a browser, such as a.example (an empty shell: ...): no supervisor of
-/// lane browser is connected; ...`.
+/// Why a browser is needed, in words, such as `2 sites need a browser, such as a.example (an empty shell: ...): no
+/// supervisor of lane browser is connected; ...`.
 fn describe_browser_need(wanted: &Value, has_browsers: bool, again: &str) -> String {
     let text = |key: &str| wanted["first"][0][key].as_str().unwrap_or_default();
     let (site, seen) = (text("site"), text("seen"));

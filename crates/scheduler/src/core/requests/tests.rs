@@ -108,7 +108,7 @@ impl Fixture {
         self.audited.extend(committed.audited);
     }
 
-    /// Sends a request. Returns the answer, if there is one after a turn.
+    /// Sends a request. Returns the answer, if there is one after a turn of the loop.
     fn ask(&mut self, question: &Value) -> Option<Value> {
         self.asked += 1;
         let (number, now_ms) = (self.asked, self.now_ms);

@@ -28,7 +28,7 @@ impl RecallProgress {
     }
 }
 
-/// The answers that wait for the end of a recall.
+/// The answers that wait until a recall (revocation of leased tasks) has ended.
 #[derive(Debug, Default)]
 pub(in crate::core) struct WaitingAnswers(Vec<WaitingAnswer>);
 
@@ -64,7 +64,7 @@ impl WaitingAnswers {
         self.answer_after_recall(client, recalled, kind);
     }
 
-    /// The recall that the last pause of a crawl waits for.
+    /// The recall of leased tasks for which the answer to the last pause of a crawl waits.
     pub(super) fn recall_of_pause(&self, crawl: CrawlKey) -> Option<RecallProgress> {
         let mut latest = self.0.iter().rev();
         let of_pause = |one: &WaitingAnswer| match &one.kind {
@@ -96,7 +96,7 @@ impl WaitingAnswers {
         })
     }
 
-    /// Sends the answers whose recalls have ended.
+    /// Sends the answers that were waiting for a recall that has ended.
     pub(in crate::core) fn send_ready_answers(
         &mut self,
         cx: &mut Context,

@@ -29,7 +29,7 @@ pub(super) enum WaitReason {
     Backoff(BackoffReason),
     Block,
     Limit,
-    /// A reason that holds the whole crawl.
+    /// A reason that concerns the whole crawl, not a single site.
     Crawl,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Progress {
     pub(super) left_out: Option<(u64, u64)>,
 }
 
-/// The sites that are held for one reason.
+/// The sites of a crawl that wait for the same reason.
 struct WaitingGroup {
     by: WaitReason,
     sites: u64,

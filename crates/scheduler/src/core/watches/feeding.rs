@@ -35,7 +35,7 @@ impl Watches {
         }))
     }
 
-    /// The answer to a feeder that asks whether its run is over.
+    /// The answer to a feeder (the process that reads the seeds of a run) that asks whether its run is over.
     pub(in crate::core) fn run_state(&self, name: &str, run: u64) -> Value {
         let watched = self.by_name.get(name);
         let is_under_way = watched.is_some_and(|watched| {
@@ -45,7 +45,8 @@ impl Watches {
         json!({"over": !is_under_way})
     }
 
-    /// Adds counts of the feeder, or of page checks, to the record of a run that is over.
+    /// Adds counts to the record of a run that is over: those of the feeder, which read its seeds, or those of page
+    /// checks.
     pub(in crate::core) fn add_run_counts(
         &mut self,
         cx: &mut Context,
@@ -69,7 +70,7 @@ impl Watches {
         Ok(json!({"accepted": 1}))
     }
 
-    /// Notes that the feeder of a run has ended permanently. If the run is not over, it fails.
+    /// Notes that the feeder of a run, which reads its seeds, has ended permanently. If the run is not over, it fails.
     pub(in crate::core) fn on_feeder_ended(
         &mut self,
         cx: &mut Context,

@@ -146,7 +146,7 @@ impl Watches {
         });
     }
 
-    /// Ends a run that is over, and holds back the remaining tasks of a run that must end.
+    /// Ends a watch's run that is over. If a run must end but has tasks left, stops handing them out.
     pub(super) fn end_or_hold_run(
         &mut self,
         cx: &mut Context,
@@ -173,7 +173,7 @@ impl Watches {
         }
         if let Some(ending) = under_way.ending {
             if ending.0 == RunEnd::Window {
-                // The unlinked pages stay in the queue for the next run.
+                // The unlinked pages, which the run has not found, stay in the queue for the next run.
                 crawls::queue_unlinked_pages(cx, crawl, now_ms)?;
             }
             let status = cx.frontier.crawls().status(crawl)?;
@@ -264,7 +264,7 @@ impl Watches {
         ignore_pruned(held, ())
     }
 
-    /// Records the end of a run. Tasks left in the queue are held back until the next run.
+    /// Records the end of a run. Tasks left in the queue are not handed out until the next run.
     pub(super) fn end_run(
         &mut self,
         cx: &mut Context,

@@ -9,7 +9,8 @@ use crate::dispatch::egress::{
 use crate::dispatch::session::AvailableCredit;
 
 impl Fleet {
-    /// How many tasks may be sent to a supervisor now; none once its lease is over, and only probes if it is offline.
+    /// How many tasks may be sent to a supervisor now: none once its lease is over, and only a few, as a test, if it is
+    /// offline.
     pub(in crate::dispatch) fn available_credit(&self, name: &str, now_ms: i64) -> AvailableCredit {
         let Some(supervisor) = self.supervisors.get(name) else {
             return AvailableCredit::default();
@@ -74,7 +75,7 @@ impl Fleet {
         self.supervisors.get(name)?.egress.offline_state()
     }
 
-    /// The connected supervisors of a lane that are offline.
+    /// The connected supervisors of a lane (`http` or `browser`) that are offline.
     pub(in crate::dispatch) fn offline_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let all = self.supervisors.iter();
         all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline_state().is_some())
@@ -87,7 +88,7 @@ impl Fleet {
         connected.filter_map(|one| one.egress.probe_at_ms()).min()
     }
 
-    /// The connected supervisors of a lane that reach the web.
+    /// The connected supervisors of a lane (`http` or `browser`) that reach the web.
     pub(in crate::dispatch) fn online_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let all = self.supervisors.iter();
         all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline_state().is_none())

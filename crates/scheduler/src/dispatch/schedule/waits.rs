@@ -13,11 +13,12 @@ pub enum SiteWait {
     Time { until_ms: i64 },
     /// The site waits for other sites of its address or provider.
     Group,
-    /// The site waits for another supervisor, because a probe of its owner's machine has failed at this site.
+    /// The site waits for another supervisor: a task that was to test whether its owner's machine reaches the web has
+    /// failed here.
     Aside { until_ms: i64 },
-    /// The site waits for another attempt, because it had nothing to hand out in its turn.
+    /// The site is not chosen for a while, because it had nothing to hand out when it was chosen.
     SetAside { until_ms: i64 },
-    /// The site waits for credit of its owner, or of a supervisor that serves its lane.
+    /// The site waits until its owner, or another supervisor of its lane, accepts tasks.
     Credit,
     /// The site is ready, but other sites are served first.
     Turn,

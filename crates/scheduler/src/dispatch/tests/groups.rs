@@ -18,7 +18,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A dispatch with these limits and the supervisor `a`, which has much credit.
+/// A dispatch with these limits, and the supervisor `a`, which accepts many tasks.
 fn dispatch_with_bounds(delay_ms: u32, in_flight: u32) -> Dispatch {
     let bounds = GroupBounds {
         delay_ms,

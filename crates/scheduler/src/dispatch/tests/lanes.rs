@@ -24,7 +24,8 @@ fn dispatch_with_both_lanes(http: u64, browser: u64) -> Dispatch {
     dispatch
 }
 
-/// Hands out the next task. Returns its supervisor and site. `next` is the site's next turn.
+/// Hands out the next task. Returns its supervisor and site. `next` is the crawl that is next at the site, with its
+/// priority and lane.
 fn hand_out_with_next(dispatch: &mut Dispatch, task: TaskId, next: Turn) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(NOW)?;
     dispatch.record_grant(&grant, &batch(&[leased_task(task, 50)], 9, Some(next)));

@@ -106,7 +106,7 @@ fn a_machine_that_joins_a_large_fleet_late_gets_its_share() {
     assert!(is_even(&warm.site_counts()), "{:?}", warm.site_counts());
 }
 
-/// The sites have left the window, but their owners are stored.
+/// The sites are not in memory any more, but their owners are stored.
 #[test]
 fn a_late_machine_gets_its_share_of_sites_that_were_finished_when_it_joined() {
     let mut warm = Warm::new(20, 50);

@@ -161,7 +161,8 @@ fn a_probe_goes_to_a_site_that_others_reach() {
     assert_eq!(of_a.len(), 1);
 }
 
-/// Lets the next round of probes by `a` go out and fail. Returns the site of the first probe, and the time.
+/// Lets `a`, which is offline, get its next test tasks, and lets them fail. Returns the site of the first one, and the
+/// time.
 fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
     let now_ms = dispatch.fleet.next_probe_ms().expect("a probe comes");
     for name in connected {

@@ -57,7 +57,7 @@ impl FeedBatch<'_> {
     /// Writes the batch's additions to its sites and its crawl.
     pub(in crate::frontier) fn write_sums(mut self) -> Result<FeedTally> {
         self.new_tasks.write(self.db)?;
-        // If the crawl is held back, its new tasks do not affect the sites' priorities.
+        // If the crawl hands nothing out now, its new tasks do not affect the sites' priorities.
         let is_held = self.lanes.allowance_or_await_lane(self.key, self.crawl) == 0;
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
             let priority = if is_held { 0 } else { fed.top_priority };

@@ -26,7 +26,7 @@ fn open_with_limits(dir: &Path, limits: ApplicationLimits) -> Frontier {
     Frontier::open(dir, config, 0).unwrap()
 }
 
-/// A turn of the dispatcher: releases crawls that may continue, and leases everything that may be leased.
+/// Does what the dispatcher does in a turn of the loop: lets crawls continue that may, and leases all available tasks.
 fn release_and_lease(fixture: &mut Fixture, now_ms: i64) -> Vec<Leased> {
     fixture
         .frontier

@@ -357,7 +357,7 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
     fixture.assert_counts_consistent();
 }
 
-/// The notes of sites whose states have to be saved, each with the site's phase.
+/// The notes about sites whose states are to be saved: the number of each, and the site's phase.
 fn unsaved_phases(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
     let unsaved = fixture.frontier.site_states().list_unsaved(0, 9).unwrap();
     let phase = |one: UnsavedState| {

@@ -8,7 +8,7 @@ fn admit_only_site(fixture: &mut Fixture) -> SiteDue {
     sites.remove(0)
 }
 
-/// Releases all crawls that may continue at all of their sites.
+/// Lets all crawls continue that may, at all of their sites.
 fn release_all(fixture: &mut Fixture) -> Vec<WokenSite> {
     let mut woken = Vec::new();
     while fixture.frontier.has_crawls_to_release() {

@@ -5,7 +5,7 @@ fn query_number(fixture: &Fixture, sql: &str) -> i64 {
     db.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Prunes all detached crawls. Returns how many slices that took.
+/// Deletes all detached crawls. Returns how many calls that took.
 fn prune(fixture: &mut Fixture) -> usize {
     let mut slices = 0;
     while let Some(mut walk) = fixture.frontier.pruning().begin_walk().unwrap() {

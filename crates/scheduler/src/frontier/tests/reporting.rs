@@ -189,7 +189,7 @@ fn the_sites_of_a_crawl_are_reported_with_what_holds_them_and_no_more_than_asked
     for task in &leased {
         fixture.complete_with_links(task, &[]);
     }
-    // The page limit of b.org has held its only task back.
+    // The page limit of b.org keeps its only task in the queue.
     let left = fixture
         .frontier
         .reports()

@@ -167,7 +167,7 @@ fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
     fixture.assert_counts_consistent();
 }
 
-/// The test covers all ways in which a crawl with older tasks at the site may be held back.
+/// The test covers all reasons for which a crawl with older tasks at the site may hand nothing out.
 #[test]
 fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
     for kind in ["paused", "at its limit", "without a browser", "stopped"] {
@@ -291,7 +291,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     fixture.assert_counts_consistent();
 }
 
-/// Lets four consecutive probes fail. Returns the crawls of their pages.
+/// Lets four consecutive tests after backoffs fail. Returns the crawls of their pages.
 fn fail_four_probes(fixture: &mut Fixture) -> Vec<CrawlKey> {
     let mut crawls = Vec::new();
     let mut now_ms = 0;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// More tasks than two slices can queue.
+/// More tasks than two steps of queueing can queue.
 const MANY: usize = 600;
 
 fn retry_request(outcomes: &[&str]) -> Value {

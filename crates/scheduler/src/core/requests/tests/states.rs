@@ -130,7 +130,8 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
         assert_eq!((ends[0].1, ends[0].2), (CrawlState::Finished, ended_ms));
         assert_eq!(take_written_crawls(&mut fixture), [], "once for each start");
     }
-    // The crawl continues and ends again. The note of its first end does not count for the second.
+    // The crawl continues and ends again. The note of its first end (that the store lacks it) does not count for the
+    // second.
     fixture.restart();
     let first = take_written_crawls(&mut fixture)[0].0.unwrap();
     fixture.ask_and_expect_success(&request_with(json!({"url": "http://a.org/more"})));
