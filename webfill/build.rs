@@ -1,10 +1,9 @@
-//! Link options of the binary.
+//! Sets link options of the binary.
 
 use std::process::Command;
 
 fn main() {
-    // The symbols are in a separate file. A debugger finds that file by the build id, which not every linker adds by
-    // default.
+    // A debugger finds the separate file of symbols by the build id, which not every linker adds by default.
     println!("cargo::rustc-link-arg-bins=-Wl,--build-id=sha1");
     if is_release() && is_linked_by_lld() {
         println!("cargo::rustc-link-arg-bins=-Wl,--icf=safe"); // equal functions become one

@@ -42,10 +42,10 @@ pub struct AuditOptions {
     pub config: Option<PathBuf>,
 }
 
-/// A line of a log, with its time.
+/// A JSON line of an audit log, with its time in milliseconds since the epoch.
 type DatedLine = (i64, Value);
 
-/// Runs the command.
+/// Runs `webfill audit`.
 pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
     let mut settings = Settings::load(options.config.as_deref())?;
     settings.state = options.state.clone().unwrap_or(settings.state);
@@ -100,7 +100,7 @@ fn next_line_before(
     lines.next_if(|(own_ms, _)| *own_ms < at_ms)
 }
 
-/// The lines of these files, one file after another. Incomplete lines are skipped.
+/// Reads the lines of log files, one file after another. Lines that are not valid JSON are skipped.
 fn read_lines(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fault> {
     let opened = files
         .into_iter()
@@ -123,7 +123,8 @@ fn read_lines(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fa
 }
 
 impl AuditOptions {
-    /// Whether a file may have requested entries. A file that was last written before the requested time has none.
+    /// Whether a log file may have entries since the time that `--since` gives. A file that was last written before
+    /// that time has none.
     fn may_have_wanted_entries(&self, file: &Path) -> bool {
         let modified = file.metadata().and_then(|file| file.modified()).ok();
         let since_epoch = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -131,7 +132,8 @@ impl AuditOptions {
         self.since.is_none_or(|since_ms| written_ms >= since_ms)
     }
 
-    /// Prints a line if the filters match it. Returns false if the reader has closed the output.
+    /// Prints a log entry if the flags `--since`, `--who` and `--what` select it. Returns false if the reader has
+    /// closed the output.
     fn print_if_wanted(
         &self,
         (at_ms, line): &DatedLine,
@@ -158,10 +160,10 @@ impl AuditOptions {
     }
 }
 
-/// The members that are printed first in every line, in this order.
+/// The members of a log entry that have a fixed place at the beginning of the printed line.
 const PLACED: [&str; 6] = ["timestamp", "action", "who", "address", "by", "result"];
 
-/// A line for people: time, user, address, action, result and object.
+/// Formats a log entry for people: time, user, address, action, result, then all other members.
 fn format_entry(line: &Value) -> String {
     let text = |key: &str| line[key].as_str();
     let who = text("who").or(text("by")).unwrap_or("-");

@@ -47,11 +47,11 @@ pub struct BackupOptions {
     pub cache: Option<String>,
 }
 
-/// The files to copy.
+/// The files that a backup copies.
 struct Sources {
     state: PathBuf,
     store: StoreUri,
-    /// The cache; `None` if it is in the store.
+    /// The cache of robots.txt files and site clocks; `None` if it is part of the store.
     cache: Option<StoreUri>,
 }
 
@@ -99,8 +99,8 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
 }
 
 impl Sources {
-    /// Refuses mistyped names before anything is copied. Otherwise the target folder would not be empty at the next
-    /// attempt.
+    /// Fails if one of the files to copy does not exist. This is checked before the first copy, because a second
+    /// attempt requires an empty target folder.
     fn require_existing(&self) -> Result<(), Fault> {
         require_frontier(&self.state)?;
         for uri in std::iter::once(&self.store).chain(&self.cache) {
@@ -109,8 +109,8 @@ impl Sources {
         Ok(())
     }
 
-    /// Copies all files. The dispatcher's file comes first: the page of a task that is done in that copy is then in the
-    /// later copy of the store.
+    /// Copies all files, the dispatcher's file before the store. So the copy of the store has the page of every task
+    /// that is done in the copy of the dispatcher's file.
     fn copy_to(&self, folder: &Path, begun_ms: i64) -> Result<(), Fault> {
         let copy = Frontier::back_up(&self.state, folder, begun_ms);
         print(copy.map_err(Fault::error)?.display())?;
@@ -155,7 +155,7 @@ fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Faul
     Ok(())
 }
 
-/// Creates a folder for one backup.
+/// Creates the folder for one backup. Refuses a folder that is not empty.
 fn create_backup_folder(folder: &Path) -> Result<(), Fault> {
     create_private_folder(folder)?;
     let is_empty = std::fs::read_dir(folder).map(|mut entries| entries.next().is_none());
@@ -173,7 +173,7 @@ fn cannot_create(folder: &Path, error: &std::io::Error) -> Fault {
     Fault::usage(format!("cannot create {}: {error}", folder.display()))
 }
 
-/// Creates a folder that only its owner may read, like the state folder.
+/// Creates a folder that only its owner may read.
 fn create_private_folder(folder: &Path) -> Result<(), Fault> {
     let unwritable = |error| cannot_create(folder, &error);
     if let Some(why) = why_not_folder(folder) {

@@ -67,7 +67,7 @@ pub fn parse_since(text: &str) -> Result<i64, String> {
     Ok(now_ms() - i64::try_from(ago.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Runs the command.
+/// Runs `webfill changes`.
 pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
     let is_of_watch = options.watch.is_some();
@@ -127,8 +127,8 @@ fn print_change(change: &Change, as_json: bool) -> Result<(), Fault> {
     }
 }
 
-/// A change as a paragraph. Removed text follows `-` or is in `[-…-]`, added text follows `+` or is in `{+…+}`. The
-/// text comes from a foreign page, so it must not control the terminal.
+/// Formats a change as a paragraph. Removed text follows `-` or is in `[-…-]`, added text follows `+` or is in `{+…+}`.
+/// The text comes from a web page, so control characters are replaced before it reaches the terminal.
 fn format_change(change: &Change) -> String {
     let kind = change.kind.as_str();
     let (url, at) = (

@@ -11,8 +11,8 @@ use webfill_service::Fault;
 use webfill_wire::keys::ClientKeys;
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
-/// How long to wait for an answer before the request is repeated. A dispatcher that was restarted has lost it, and
-/// every request is idempotent.
+/// How long to wait for an answer before the request is repeated. A dispatcher that has restarted has lost the request.
+/// Repeating is safe, because every request is idempotent.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often, during a wait for an answer, the client checks whether to keep waiting.
@@ -135,8 +135,8 @@ impl ControlClient {
         outbox.send(DISPATCHER, question.to_vec());
     }
 
-    /// The answer to the request that was sent, or `None` if it does not arrive in time. May be called
-    /// again to wait longer.
+    /// Waits for the answer to the last request, and returns `None` if it does not arrive in time. May be called again
+    /// to wait longer.
     pub fn answer_within(&mut self, wait: Duration) -> Result<Option<Value>, Fault> {
         let arrived = self.connection.answers.recv_timeout(wait).ok();
         arrived

@@ -96,7 +96,7 @@ pub struct Crawl {
     seeds: Option<Seeds>,
     dataset: Option<DatasetPlan>,
     dataset_name: NamedDataset,
-    /// The fields that mappings extract.
+    /// The fields that each mapping extracts.
     fields: FieldsByMapping,
     rows: Arc<RowPages>,
 }
@@ -139,7 +139,7 @@ impl Crawl {
         })
     }
 
-    /// Runs the crawl to its end, and opens its log first.
+    /// Opens the log, then runs the crawl to its end.
     pub fn run(self) -> Result<(Summary, End), Fault> {
         signals::install_handlers();
         let state = StateFolder::open(&self.settings.state, "crawl")?;
@@ -184,8 +184,8 @@ impl Crawl {
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
         let ended = self.crawl_and_summarize(started, &named_state, shared, dataset, claim, same);
         if ended.is_err() && fleet::was_killed_at_end() && record.allow_resumption()? {
-            // The run stays open, as if this process had been killed. The next process resumes the run and sends its
-            // notifications.
+            // If the run may be resumed, it stays open, as if this process had been killed. The next process resumes it
+            // and sends its notifications.
             return ended;
         }
         record.note_end(&ended);
@@ -197,8 +197,8 @@ impl Crawl {
                 store: &*store,
             });
         }
-        // If this process is killed before the record is written, the next one resumes the run and sends the missing
-        // notifications.
+        // If this process is killed before the end of the run is written, the next process resumes the run and sends
+        // the missing notifications.
         record.write_end()?;
         // If a notification cannot be delivered now, the next run delivers it.
         if let Some(notifications) = notifications {
@@ -214,7 +214,7 @@ impl Crawl {
         RunNotifications::from_watch(&run.watch, &self.settings, reports)
     }
 
-    /// Does the work between opening the store and the summary.
+    /// Feeds the crawl, waits for its end, and makes the summary. The store and the dataset are already open.
     fn crawl_and_summarize(
         mut self,
         started: Instant,
@@ -332,7 +332,7 @@ impl Crawl {
         }
     }
 
-    /// Begins or resumes the run of a watch, if this crawl is one.
+    /// Begins or resumes the run of a watch (a crawl with a schedule). `None` if this crawl belongs to no watch.
     fn begin_run(&self, state: &StateFolder) -> Result<Option<RunRecord>, Fault> {
         let run = self.options.watched_run.as_ref();
         run.map(|run| RunRecord::begin(run, state.path()))
@@ -411,8 +411,8 @@ impl Crawl {
         })
     }
 
-    /// The fields that are wanted although they are filled. A run of a watch refreshes values that were filled before
-    /// it began.
+    /// The rule for filling fields again that already have a value. A run of a watch refreshes all values that were
+    /// filled before the run began.
     fn refresh_rule(&self) -> RefreshRule {
         RefreshRule {
             since_ms: self.spec.run_began_ms,
@@ -420,7 +420,7 @@ impl Crawl {
         }
     }
 
-    /// The dataset to report to the dispatcher, if there may be records.
+    /// The dataset to report to the dispatcher; `None` if the seeds can contain no records.
     fn chosen_dataset(&self) -> Option<ChosenDataset> {
         let has_records = self
             .seeds

@@ -47,10 +47,10 @@ pub struct DashboardOptions {
 /// The store of the default settings.
 const DEFAULT_STORE: &str = "webfill.db";
 
-/// How often signals are checked.
+/// How often to check for signals.
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
-/// Runs the command.
+/// Runs `webfill dashboard`.
 pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
     let mut settings = Settings::load(options.config.as_deref())?;
     settings.state = options.state.clone().unwrap_or(settings.state);
@@ -126,7 +126,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
         logs: Some(logs),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
         host: Some(Arc::new(DashboardHost::new(options.config.as_deref()))),
-        // A dropped table starts a command, which only users of this machine may do.
+        // A table dropped on the dashboard starts a command, which only users of this machine may do.
         filler: match options.listen.ip().is_loopback() {
             true => Some(Arc::new(TableFiller::new(options.config.clone()))),
             false => None,
@@ -144,7 +144,7 @@ fn check_store(store: &StoreUri) -> Result<(), Fault> {
     opened.map(drop).map_err(Fault::usage)
 }
 
-/// Reloads the certificate and the tokens while the dashboard runs. Faulty files change nothing.
+/// Reloads the TLS certificate and the tokens while the dashboard runs. Files with errors change nothing.
 fn reload_protection(files: &HttpFiles, protection: &SharedProtection) {
     match files.read() {
         Ok(read) => protection.replace(read),

@@ -43,14 +43,14 @@ pub struct DatasetOptions {
     pub refresh: bool,
 }
 
-/// A dataset whose flags are valid.
+/// A dataset in MongoDB whose flags have been checked.
 pub struct DatasetPlan {
     source: DatasetSource,
     pub write_back: Option<WriteBack>,
 }
 
 impl DatasetOptions {
-    /// Checks the flags without opening anything. `None` if they name no dataset.
+    /// Checks the flags without connecting to the database. `None` if they name no dataset.
     pub fn validate(&self) -> Result<Option<DatasetPlan>, Fault> {
         let Some(uri) = &self.records else {
             return Ok(None);
@@ -85,7 +85,7 @@ fn mongodb_uri(text: &str) -> Result<webfill_store::MongoUri, Fault> {
         Ok(StoreUri::Sqlite(_)) => Err(Fault::usage(
             "--records: expected mongodb://HOST/DATABASE; for records in a file, use --seeds FILE",
         )),
-        // The text may contain a password, so the error does not repeat it.
+        // The given address may contain a password, so the error does not repeat it.
         Err(_) if !text.starts_with("mongodb") => Err(Fault::usage(
             "--records: not an address of MongoDB: expected mongodb://HOST/DATABASE",
         )),

@@ -11,7 +11,7 @@ use crate::cli::parse_options;
 use crate::fill;
 use crate::stdout::print;
 
-/// The table, with gaps and a few wrong values.
+/// The table of books that the demo completes, with gaps and a few wrong values.
 const TABLE: &str = include_str!("../demo/books.csv");
 
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     let shown = folder.display();
     let cannot = |error| Fault::error(format!("cannot write to {shown}: {error}"));
     std::fs::write(folder.join("books.csv"), TABLE).map_err(cannot)?;
-    // `webfill fill` prints the paths of its outputs. In the working folder, they are plain file names.
+    // Make it the working folder, so that `webfill fill` prints plain file names for its outputs.
     std::env::set_current_dir(&folder).map_err(cannot)?;
     let address = made_web::serve()?;
     print(format_args!(
@@ -56,7 +56,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     Ok(status)
 }
 
-/// Creates a folder for the table and everything made from it.
+/// Creates the folder for the table and for everything that the demo makes from it.
 fn create_folder(wanted: Option<PathBuf>) -> Result<PathBuf, Fault> {
     let path = wanted.unwrap_or_else(|| {
         std::env::temp_dir().join(format!("webfill-demo-{}", std::process::id()))

@@ -1,8 +1,9 @@
 //! `webfill export`: writes the pages, records or changes of a store as JSON lines, CSV or Parquet, row by row.
 //!
 //! - JSON lines are the stored documents, unchanged.
-//! - CSV and Parquet have [`columns`]: one for each key of a page or change; for records, one for each field that any
-//!   record has or lacks, which a first pass collects. `--sources` adds the sources of records and values.
+//! - CSV and Parquet have [`columns`]: one for each key of a page or change; for records, one for each field that
+//!   occurs in any record, as a value or as missing, which a first pass collects. `--sources` adds the sources of
+//!   records and values.
 //! - In CSV, texts are written unchanged, null as an empty cell, lists and objects as JSON. With `--spreadsheet`, a
 //!   cell that a spreadsheet would run as a formula gets a leading apostrophe, because the text comes from foreign
 //!   pages; without it, other programs read the original text. Numbers get the format that the field's numbers have in
@@ -44,14 +45,14 @@ pub struct ExportSelection {
     pub sources: bool,
     /// If set, adds the id of the record that a row's page was fetched for, and these fields of that record.
     pub parent: Option<Vec<String>>,
-    /// Whether to include rows that are gone, with the time since which they are gone.
+    /// Whether to include rows that are gone from their lists, with the time since which they are gone.
     pub gone: bool,
     /// The separator between list entries in a cell; without it, lists are JSON.
     pub list_separator: Option<ListSeparator>,
     pub filter: ExportFilter,
 }
 
-/// Runs the command.
+/// Runs `webfill export`.
 pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     check_options(&options)?;
     let since = start_cursor(&options)?;
@@ -104,7 +105,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     });
     match exported {
         Ok(()) => Ok(ExitStatus::Done),
-        // The reader has closed the pipe, as `head` does. This is no error.
+        // If the reader has closed the pipe, as `head` does, this is no error.
         Err(ExportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(ExitStatus::Done)
         }
@@ -112,7 +113,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Reports how many rows were left out because they are gone.
+/// Reports how many rows were left out because they are gone from their lists.
 fn report_gone(left_out: u64) {
     let records = match left_out {
         0 => return,
@@ -122,7 +123,7 @@ fn report_gone(left_out: u64) {
     webfill_service::say!("webfill: {records} left out; --with-gone exports what is gone");
 }
 
-/// Reports an empty result, because a mistyped name would look like an empty dataset or crawl.
+/// Reports that nothing was exported, because the user may have mistyped the name of a dataset or crawl.
 fn report_empty_export(wanted: &ExportSelection, uri: &StoreUri) {
     let filter = &wanted.filter;
     let named = [

@@ -65,7 +65,7 @@ pub struct ExtractOptions {
     pub json: bool,
 }
 
-/// Runs the command, on a thread whose stack is large enough for reading pages.
+/// Runs `webfill extract` on a thread whose stack is large enough for reading pages.
 pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
     let prepared = PreparedExtract::new(options)?;
     signals::install_handlers();
@@ -79,7 +79,7 @@ pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
         .unwrap_or_else(|_| Err(Fault::error("reading a page failed")))
 }
 
-/// A command whose options have passed all checks that need no open store.
+/// A run of `webfill extract` whose options have passed all checks that need no open store.
 struct PreparedExtract {
     options: ExtractOptions,
     settings: Settings,
@@ -134,7 +134,7 @@ impl PreparedExtract {
         status
     }
 
-    /// The report is returned even if reading fails, because all results until then are stored.
+    /// Reads all kept pages. The report is returned even if reading fails, because all results until then are stored.
     async fn read_all(&self) -> Result<(Report, Result<ExitStatus, Fault>), Fault> {
         let options = &self.options;
         let uri = self.settings.store_uri()?;

@@ -242,8 +242,8 @@ impl Fill {
         if !outdated.is_empty() {
             learning::learn(table, project, pages, &mappings, &outdated)?;
             mappings = Mappings::load(project)?;
-            // If a site is still outdated, nothing could be learned for it. Its former mappings are wrong, so they are
-            // removed.
+            // If a site is still outdated, nothing could be learned for it. Remove its former mappings, because they
+            // are wrong.
             for site in unseen::outdated_sites(table, pages, &mappings, &withdrawn).keys() {
                 mappings.remove(site)?;
             }

@@ -55,8 +55,8 @@ impl Fleet {
         self.supervisor.restart_if_dead(&self.config_file)
     }
 
-    /// Waits for both processes to end. A dispatcher that drains also ends the supervisor. If the supervisor connected
-    /// only after that, this function drains it.
+    /// Waits for both processes to end. A dispatcher that drains also ends the supervisor. A supervisor that connects
+    /// after that is drained by this function.
     pub fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
         if self.dispatcher.wait(give_up)? {
             if let Ok(None) = self.supervisor.child.try_wait() {
@@ -215,7 +215,7 @@ fn spawn_stderr_reader(child: &mut Child, last_line: Arc<Mutex<String>>) -> mpsc
         let Some(stderr) = stderr else { return };
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if line == "ready" {
-                // An error means that the line `ready` was printed a second time.
+                // An error means that nobody waits for the line any more.
                 let _ = send_ready.send(());
             }
             if !line.trim().is_empty() {

@@ -49,7 +49,7 @@ const HEADS: [&str; 8] = [
     "state",
 ];
 
-/// Runs the command.
+/// Runs `webfill health`.
 pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -82,7 +82,7 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// The health of all mappings. Entries in another version's format are skipped.
+/// Loads the health of all mappings. Entries in the format of another version are skipped.
 pub async fn load_health(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
     let states = store.health().await?;
     let read = |state: &HealthState| {
@@ -92,10 +92,10 @@ pub async fn load_health(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreE
     Ok(states.iter().filter_map(read).collect())
 }
 
-/// A field without values on its last pages is reported if that is no accident with at least this probability.
+/// A field that had no values on its last pages is reported if this is no accident with at least this probability.
 const SURE: f64 = 0.999;
 
-/// The health for people: a table, alerts and warnings.
+/// Formats the health of mappings for people: a table, alerts and warnings.
 fn format_health(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
     if reports.is_empty() {
         return String::from("no mapping has read a page yet");
@@ -181,7 +181,7 @@ fn alert_text(alert: &Alert, store: &StoreUri) -> String {
         }
     }
     if !alert.page_field_names().is_empty() {
-        // Formatted as text, the store's address contains no password.
+        // The `Display` of the store's address omits the password.
         lines.push(without_control_characters(&format!(
             "  repair  webfill mapping repair FILE --mapping {} --store {}",
             shell::quote(&alert.mapping),

@@ -271,7 +271,7 @@ fn list_keys(folder: &KeyFolder) -> Result<(), Fault> {
     }
 }
 
-/// Locks the folder for a change, so that no other change begins until the lock is dropped.
+/// Locks the key folder for a change, so that no other change begins until the lock is dropped.
 fn lock_folder(folder: &KeyFolder) -> Result<File, Fault> {
     let turn = File::open(folder.path()).map_err(|error| {
         Fault::usage(format!(
@@ -297,7 +297,7 @@ fn change_list(
     // An interrupted change may have left this file.
     let _ = fs::remove_file(&new);
     create_new_file(&new, &changed, 0o644)?;
-    // The entry is written before the list, so that every change in force has one.
+    // Write the audit entry before the list, so that every change that takes effect has an entry.
     append_to_audit_log(folder, &audited)?;
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
 }
@@ -317,8 +317,8 @@ fn parse_list(folder: &KeyFolder, text: &str) -> Result<Vec<Entry>, Fault> {
     parse(text).map_err(|fault| Fault::usage(format!("{}: {fault}", list.display())))
 }
 
-/// A public key, or the file that contains one. An existing file takes precedence, because its path
-/// may look like a key.
+/// Reads a public key from a file, or parses it. An existing file takes precedence, because its path may look like a
+/// key.
 fn parse_or_read_key(text: &str) -> Result<PublicKey, Fault> {
     let file = Path::new(text);
     if file.exists() {

@@ -51,7 +51,7 @@ pub struct ListsOptions {
 
 const HEADS: [&str; 6] = ["list", "record", "pages", "rows", "gone", "state"];
 
-/// Runs the command.
+/// Runs `webfill lists`.
 pub fn run(options: ListsOptions) -> Result<ExitStatus, Fault> {
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -135,7 +135,7 @@ async fn confirm_gone(
     Ok((list, judged))
 }
 
-/// The lists to show, as rows of a table.
+/// The selected lists, as rows of the printed table.
 #[derive(Default)]
 struct ShownLists {
     counts: ListCounts,
@@ -190,7 +190,7 @@ impl ShownLists {
     }
 }
 
-/// The outcome of the page, if the list is incomplete because a page failed.
+/// The outcome of the failed page, if that is why the list is incomplete.
 fn failed_outcome(breach: &webfill_store::IncompleteReason) -> Option<String> {
     let outcome: Outcome = breach.why.parse().ok()?;
     (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())

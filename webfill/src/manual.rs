@@ -80,7 +80,7 @@ fn write_exit_status(name: &str, page: &mut dyn Write) -> io::Result<()> {
     roff.to_writer(page)
 }
 
-/// The exit statuses to list on the page of this command. The main page has those of all commands.
+/// The exit statuses that the manual page of this command lists. The main page lists those of all commands.
 fn exit_statuses_of(name: &str) -> &'static [ExitStatus] {
     use ExitStatus::{Done, Error, Fatal, Interrupted, Usage};
     match name {

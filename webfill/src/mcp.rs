@@ -89,7 +89,7 @@ impl McpOptions {
     }
 }
 
-/// Runs the command.
+/// Runs `webfill mcp`.
 pub fn run(options: McpOptions) -> Result<ExitStatus, Fault> {
     let (ended, closing) = watch::channel(false);
     let server = Server::new(options, closing)?;

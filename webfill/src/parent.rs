@@ -9,7 +9,7 @@ use webfill_service::ExitStatus;
 
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 
-/// How long the command may drain. Then it ends, and its children are killed.
+/// How long the command may take to finish its work. Then it ends, and its children are killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Drains this process once its parent is no longer `parent`.

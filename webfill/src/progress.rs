@@ -39,7 +39,7 @@ const SHORTEST_LEFT: Duration = Duration::from_secs(5);
 /// On a terminal with fewer columns, no bar is shown before the text.
 const ROOM_FOR_BAR: u16 = 100;
 
-/// The counters at one moment.
+/// The counters of a crawl at one moment, to compute rates.
 struct Sample {
     at: Instant,
     pages: u64,
@@ -100,7 +100,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line that the summary will repeat. Nothing is printed if progress is off.
+    /// Prints a line whose content the summary will repeat. Nothing is printed if progress is off.
     pub fn print_unless_off(&self, line: &str) {
         if self.style != ProgressStyle::None {
             self.print(line);
@@ -248,7 +248,7 @@ fn print_above(bar: Option<&ProgressBar>, style: ProgressStyle, line: &str) {
     }
 }
 
-/// The counts for programs.
+/// The counts of a crawl as JSON, for programs.
 fn counts_json(counters: &Counters, records: RecordCounts) -> Value {
     let done: u64 = counters.outcomes.values().sum();
     json!({

@@ -40,7 +40,7 @@ pub fn reloader(
         let settings = roles::dispatcher_settings(&options)?;
         let mappings = load_mappings(&settings.mappings)?;
         if has_mappings && mappings.is_empty() {
-            // An empty folder is more likely being replaced than a request to remove all mappings.
+            // Refuse an empty folder: somebody is more likely replacing its files than removing all mappings.
             return Err(Fault::usage(format!(
                 "{}: no mappings left; if this is intended, restart the dispatcher",
                 settings.mappings.display()
@@ -50,8 +50,8 @@ pub fn reloader(
             Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
             None => ExcludedSites::default(),
         };
-        // Use the files that were named at the start. New names need a restart, because other files might not protect
-        // the open listeners.
+        // Read the certificates and tokens from the files that were named at the start. New names need a restart,
+        // because other files might not protect the open listeners.
         let protection = in_force.dispatcher.http_files().map_err(Fault::usage)?;
         let protection = protection.read()?;
         let differing = differing_settings(&in_force, &settings)?;

@@ -45,7 +45,7 @@ pub struct Seed {
     pub urls: Vec<String>,
     /// The known fields of the record; a null field is missing.
     pub fields: Option<Map<String, Value>>,
-    /// The fields to fill.
+    /// The names of the fields to fill.
     pub want: Vec<String>,
     /// Whether the line itself lists the fields to fill. The list may include fields that have a value. Without a list,
     /// all fields without a value are filled.
@@ -178,12 +178,12 @@ impl SeedReader {
         }
     }
 
-    /// The mark of the input after the last seed that was returned.
+    /// The mark (position and hash) of the input after the last seed that was returned.
     pub fn mark(&self) -> Mark {
         self.lines.mark()
     }
 
-    /// Reads one line. Returns false at the end of the input.
+    /// Reads one line into `ready`, the queue of seeds to return. Returns false at the end of the input.
     fn read_line(&mut self) -> bool {
         let Some(line) = self.lines.next() else {
             return false;

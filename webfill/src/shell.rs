@@ -1,6 +1,6 @@
 //! Quotes words of shell commands that are suggested to people.
 
-/// The text as one word for a shell, quoted if necessary.
+/// Formats a text as one word of a shell command, quoted if necessary.
 pub fn quote(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {

@@ -42,7 +42,7 @@ pub struct Counters {
     pub backing_off_first: Vec<BackingOffSite>,
     /// The shortest time in which the slowest site can finish its queue. Only sites in memory are considered.
     pub least_time_left_ms: u64,
-    /// The sites that must not be requested for a while.
+    /// The sites with queued tasks that may not be requested yet.
     pub waiting: WaitingSites,
     /// The evidence that this machine cannot reach the web; `None` if it can.
     pub offline: Option<OfflineState>,
@@ -90,7 +90,7 @@ pub struct OfflineState {
 }
 
 impl OfflineState {
-    /// Describes the state in a sentence for people.
+    /// Describes in a sentence for people that the machine is offline.
     pub fn text(&self) -> String {
         format!(
             "paused since {}: this machine is offline ({})",
@@ -100,7 +100,7 @@ impl OfflineState {
     }
 }
 
-/// The number of sites that must not be requested for a while.
+/// The number of sites with queued tasks that may not be requested yet.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct WaitingSites {
     /// The number of waiting sites, by reason.
@@ -169,10 +169,10 @@ impl BackingOffSite {
     }
 }
 
-/// A time for people, in UTC.
+/// Formats seconds since the epoch for people, in UTC.
 fn format_utc(seconds: f64) -> String {
     let time = webfill_store::iso_time((seconds * 1_000.0) as i64);
-    // Cut the time after its seconds.
+    // Omit the fraction of a second.
     format!("{}Z", &time[..19])
 }
 
@@ -290,7 +290,8 @@ impl Summary {
         text
     }
 
-    // Writes the first lines. Results of `writeln!` are ignored, because writing to a string cannot fail.
+    // Writes the first lines of the summary. Results of `writeln!` are ignored, because writing to a string cannot
+    // fail.
     fn write_head(&self, text: &mut String) {
         let counters = &self.counters;
         let how = self.ended_early.unwrap_or("finished");

@@ -95,8 +95,8 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The crawls that know the URL, read from the dispatcher's file. It is used if the dispatcher does not answer. Also
-/// returns what the file does not contain.
+/// Reads the crawls that know the URL from the dispatcher's file, if the dispatcher does not answer. Also returns a
+/// note on what the file does not contain.
 fn read_frontier(
     state: &Path,
     url: &str,
@@ -116,7 +116,7 @@ fn read_frontier(
     }
 }
 
-/// The crawls whose pages are looked up: those that know the URL, or the one named by the user.
+/// The application and id of each crawl whose page is looked up: those that know the URL, or the one named by the user.
 fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec<(String, String)> {
     let mut named: Vec<(String, String)> = crawls.iter().filter_map(crawl_ids).collect();
     if let (true, Some(app), Some(crawl)) = (named.is_empty(), app, crawl) {
@@ -131,7 +131,7 @@ fn crawl_ids(crawl: &Value) -> Option<(String, String)> {
     Some((text("appid")?, text("crawlid")?))
 }
 
-/// The stored pages of a URL in these crawls.
+/// Loads the stored pages of a URL in these crawls.
 fn load_pages(store: &str, crawls: &[(String, String)], url: &str) -> Result<Vec<Value>, Fault> {
     if crawls.is_empty() {
         return Ok(Vec::new());

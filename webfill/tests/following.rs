@@ -68,7 +68,7 @@ impl Export {
         thread::spawn(move || {
             let mut line = String::new();
             while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
-                // The last line of a killed export may be incomplete.
+                // Stop at an incomplete line, which a killed export may leave at the end.
                 if !line.ends_with('\n')
                     || taken.send(serde_json::from_str(&line).unwrap()).is_err()
                 {

@@ -1,8 +1,7 @@
-//! `webfill backup --follow`: keeps a folder of copies that are at most seconds behind the originals.
+//! `webfill backup --follow`: keeps a folder of copies that are only seconds older than the originals.
 //!
-//! Each pass reads the dispatcher's file before the store, and writes the store's copy first. So whenever the command
-//! or the machine ends, each task that is done in the copy of the dispatcher's file has its page in the copy of the
-//! store.
+//! Each pass reads the dispatcher's file before the store, and writes the store's copy first. So at any moment, each
+//! task that is done in the copy of the dispatcher's file has its page in the copy of the store.
 
 use std::path::Path;
 use std::thread;
@@ -84,7 +83,7 @@ fn copy_changes(files: &mut [FollowedFile]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Sleeps until this time. Returns false if a signal arrived before.
+/// Sleeps until the given time. Returns false if a signal arrives before.
 fn sleep_until(until: Instant) -> bool {
     while signals::received_request() == SignalRequest::Nothing {
         if Instant::now() >= until {

@@ -13,12 +13,12 @@ use webfill_store::iso_time;
 /// The prefix of the name of an unfinished backup.
 const UNFINISHED: &str = "unfinished-";
 
-/// The length of the part of a name that gives the day.
+/// The number of characters of a backup's name that give the day.
 const DAY: usize = "2026-11-27".len();
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Which backups to keep.
+/// A folder of backups, and how many of them to keep.
 pub(super) struct Rotation<'f> {
     pub(super) folder: &'f Path,
     /// The number of latest backups to keep.
@@ -72,7 +72,8 @@ impl Rotation<'_> {
     }
 }
 
-/// The name of a backup: `2026-11-27T03-20-05.123Z` sorts by time and is valid in every file system.
+/// Makes the name of a backup from its time: `2026-11-27T03-20-05.123Z` sorts by time and is valid in every file
+/// system.
 fn backup_name(at_ms: i64) -> String {
     iso_time(at_ms).replace(':', "-")
 }

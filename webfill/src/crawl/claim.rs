@@ -1,5 +1,5 @@
-//! The claim of this process to its crawl. The store holds it while the crawl runs, so that no second `webfill crawl`
-//! runs the same crawl of the same store from another state folder.
+//! The claim of this process to its crawl: an entry in the store that exists while the crawl runs. It prevents a second
+//! `webfill crawl` from running the same crawl from another state folder.
 //!
 //! A thread renews the claim and writes the time of its end to a file. After that time, the supervisor starts no
 //! request until the claim is renewed. When this process dies, the claim lapses. A new process in the same state folder
@@ -81,13 +81,14 @@ impl Claim {
         Ok(claim)
     }
 
-    /// How long this process waited before the first request, because requests of a former process could be in flight.
+    /// How long this process waited before its first request, because requests of the previous process could still be
+    /// running.
     pub fn wait_time(&self) -> Duration {
         self.waited
     }
 
-    /// Waits until no request of the former process can be in flight. The former process's children have started none
-    /// since its claim lapsed, and earlier requests end within `longest`. This process's claim is renewed meanwhile.
+    /// Waits until no request of the previous process can be running. Its children have started none since its claim
+    /// lapsed, and earlier requests end within `longest`. This process's claim is renewed meanwhile.
     fn wait_for_former_requests(&self, longest: Duration, prints: bool) -> Result<(), Fault> {
         if prints && !longest.is_zero() {
             webfill_service::say!(
@@ -121,13 +122,14 @@ impl Drop for Claim {
     }
 }
 
-/// Until when this process holds the crawl.
+/// The time until which this process holds the claim, shared by the thread that renews it and the thread that watches
+/// the crawl.
 pub struct Hold {
-    /// When the claim ends, by the machine's clock since boot.
+    /// When the claim ends, in milliseconds since the machine was started.
     until_ms: AtomicU64,
     /// Why the claim is no longer renewed.
     over: OnceLock<Fault>,
-    /// The file that the supervisor reads.
+    /// The file with the end of the claim, which the supervisor reads.
     file: ClaimFile,
 }
 
@@ -157,7 +159,7 @@ impl Hold {
         let _ = self.over.set(why);
     }
 
-    /// Extends the claim, after the store has granted the renewal requested at `asked_ms`.
+    /// Extends the claim after the store has granted a renewal. `asked_ms` is the time of the renewal request.
     fn extend(&self, asked_ms: u64) -> std::io::Result<()> {
         let until_ms = asked_ms + HOLDS_FOR.as_millis() as u64;
         self.until_ms.store(until_ms, Ordering::Release);
@@ -233,8 +235,8 @@ fn try_claim(
     runtime.block_on(claiming).map_err(store_fault)
 }
 
-/// Watches a claim of another process until it has lapsed, then replaces it. Returns the time of the request that
-/// replaced it, by the clock since boot.
+/// Waits until the claim of another process has lapsed, then replaces it. Returns the time of the request that replaced
+/// it, in milliseconds since the machine was started.
 fn wait_until_lapsed(
     runtime: &Runtime,
     store: &dyn Store,

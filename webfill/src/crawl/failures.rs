@@ -14,7 +14,7 @@ use crate::control_client::ControlClient;
 use crate::fleet::Fleet;
 use crate::summary::{Failure, Failures};
 
-/// One part of an answer that comes in several parts.
+/// One part of the dispatcher's answer, which comes in several parts.
 #[derive(Deserialize)]
 struct FailurePage<T> {
     found: Vec<T>,

@@ -150,8 +150,8 @@ impl Crawl {
             Seeds::from_file(path, file.map_err(Fault::usage)?)
         };
         let mut seeds = options.seeds.as_deref().map(open).transpose()?;
-        // Relative paths start at the seeds folder, not at this process's working folder. Otherwise the files would not
-        // be found: they would count as pipes, and all watches would share the dataset of pipes.
+        // Resolve relative paths against the seeds folder, not this process's working folder. A file that is not found
+        // would count as a pipe, and all watches would share the dataset of pipes.
         let place = |path: &Path| sources.seeds_path(&path.to_string_lossy());
         let seeds_path = options.seeds.as_deref().map(place).transpose();
         let seeds_path = seeds_path.map_err(Fault::usage)?;

@@ -27,7 +27,8 @@ pub struct WantedFindings {
     /// The time since which changes of pages are counted, in milliseconds since the epoch. `None` if the crawl does not
     /// compare pages.
     pub changed_since_ms: Option<i64>,
-    /// Whether any list marks missing rows as gone. If so, they are marked before counting.
+    /// Whether any mapping reads complete lists, whose missing rows are marked as gone. If so, they are marked before
+    /// counting.
     pub lists: bool,
 }
 

@@ -62,13 +62,12 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
 /// The default of `--patience`: how long to wait for dead and failing sites.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Without `--patience`, how long a run of a watch waits while all its remaining sites back off. Every crawl waits this
-/// long while the machine is offline, because that is no failure of the sites.
+/// How long a run of a watch waits, without `--patience`, while all its remaining sites back off. Every crawl waits
+/// this long while the machine is offline, because that is no failure of the sites.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
 
-/// Sets how long the crawl waits for failing sites. A run of a watch does not wait for them: as in a fleet, they back
-/// off by the dispatcher's tables, and the next run continues with them. Failures of single pages are retried while the
-/// run lasts.
+/// Sets how long the crawl waits for failing sites. A run of a watch does not wait: its failing sites back off, as in a
+/// fleet, and the next run continues with them. Failures of single pages are retried while the run lasts.
 pub fn set_patience(settings: &mut Settings, options: &CrawlOptions) {
     let patience = &mut settings.dispatcher.patience;
     *patience = match (&options.watched_run, options.patience) {
@@ -100,8 +99,8 @@ pub fn has_seeds(options: &CrawlOptions) -> bool {
     !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
 }
 
-/// Converts an error in a crawl's scope into a usage error. It names the member of a crawl request, and the user has
-/// given a flag.
+/// Converts an error in a crawl's scope into a usage error. The error begins with the key of a crawl request, such as
+/// `allow_regex`, but the user has given the flag `--allow-regex`.
 pub fn scope_fault(error: ScopeError) -> Fault {
     Fault::usage(format!("--{}", error.to_string().replacen('_', "-", 1)))
 }
@@ -126,7 +125,7 @@ pub fn refresh_rule(options: &CrawlOptions) -> RefreshRule {
     }
 }
 
-/// Whether requests are conditional. They are by default if pages are refreshed.
+/// Whether requests are conditional (`If-None-Match`, `If-Modified-Since`). By default they are if pages are refreshed.
 fn is_conditional(options: &CrawlOptions) -> bool {
     let rechecks = options.refresh_after.is_some() || options.watched_run.is_some();
     options.conditional.unwrap_or(rechecks)
@@ -158,7 +157,8 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
     }
 }
 
-/// The denied path extensions. With documents, their extensions are removed from the built-in list.
+/// The path extensions of URLs that are skipped. If documents are read, their extensions are removed from the built-in
+/// list.
 fn denied_extensions(options: &CrawlOptions, settings: &Settings) -> Option<Vec<String>> {
     let with_documents = settings
         .documents

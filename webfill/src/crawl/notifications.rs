@@ -1,6 +1,6 @@
 //! Notifications of a watch that runs on this machine. They are created and delivered between the end of the run and
-//! the end of the command. Undelivered ones are reported. Delivery is retried during the wait for the next run, and
-//! after that run.
+//! the end of the command. If a delivery fails, this is reported, and retried while the command waits for the next run
+//! and after that run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::summary::Summary;
 /// The time limit for delivering notifications after a run.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// Everything needed for notifications after a run.
+/// The watch whose run has ended, and everything needed to notify its recipients.
 pub struct RunNotifications {
     watch: Watch,
     state: PathBuf,
@@ -57,7 +57,7 @@ impl RunNotifications {
         permissions.check(watch, "$").map_err(refused)
     }
 
-    /// Notes the current state before the run, so that only later changes are reported.
+    /// Notes the last run and the last change of a page before the run, so that only later ones are reported.
     pub fn note_start(&self, runtime: &Runtime, store: &dyn Store) -> Result<(), Fault> {
         let runs = RunFile::new(&self.state, &self.watch.name).latest_ended_runs(1)?;
         let last_change = runtime.block_on(run_changes::load_last_change_number(store));
@@ -138,8 +138,8 @@ impl RunNotifications {
     }
 }
 
-/// A run that is over. Its notifications are created before its end is recorded, so that they are created again if the
-/// process is killed in between.
+/// A run that is over. Its notifications are created before its end is recorded. So if the process is killed in
+/// between, they are created again.
 pub struct EndedRun<'a> {
     pub record: &'a WatchRun,
     pub result: &'a Result<(Summary, End), Fault>,
@@ -192,7 +192,7 @@ impl RunNotifications {
     }
 }
 
-/// The current alerts of the mappings that have read the run's pages; `None` if they were not checked.
+/// The current alerts of the mappings that have read the run's pages; `None` if the mappings were not checked.
 fn standing_alerts(ended: &Result<(Summary, End), Fault>) -> Option<Standing> {
     let (summary, _) = ended.as_ref().ok()?;
     let findings = summary.findings.as_ref()?;

@@ -1,4 +1,4 @@
-//! What a crawl opens before its fleet starts.
+//! Opens the store and the dataset of a crawl, and claims the crawl, before the dispatcher and the supervisor start.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::{Crawl, flags};
 use crate::cli::ProgressStyle;
 use crate::feeding;
 
-/// Resources that are open from before the fleet starts until after it has ended.
+/// The store, the dataset and the claim of a crawl. They stay open until its dispatcher and supervisor have ended.
 pub(super) type OpenResources = (Arc<dyn Store>, Option<Arc<Dataset>>, Claim);
 
 impl Crawl {
-    /// Opens the store and the dataset, and claims the crawl. This happens before the fleet starts, so that the claim
-    /// is released only after the fleet has ended.
+    /// Opens the store and the dataset, and claims the crawl. This happens before the dispatcher and the supervisor
+    /// start, so that the claim is released only after they have ended.
     pub(super) fn open_and_claim(
         &self,
         state: &StateFolder,

@@ -12,7 +12,7 @@ use crate::control_client::ControlClient;
 use crate::demand::retry_action;
 use crate::fleet::Fleet;
 
-/// An outcome or a status: tasks that ended in this way are queued again.
+/// An outcome or an HTTP status. Tasks that ended with it are queued again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryEnd {
     Outcome(Outcome),
@@ -37,8 +37,8 @@ struct RetryAnswer {
     total_requeued: u64,
 }
 
-/// Queues again the crawl's tasks that ended in one of these ways, and returns their number; `None` if no ways are
-/// given. The crawl cannot finish before this is done, because it is open and its seeds are not complete.
+/// Queues tasks of the crawl again that ended in one of these ways, and returns their number; `None` if no ways are
+/// given. The crawl cannot finish meanwhile, because its seeds are not fed yet.
 pub(super) fn requeue_ended(
     ends: &[RetryEnd],
     spec: &CrawlSpec,
@@ -62,7 +62,7 @@ pub(super) fn requeue_ended(
     Ok(Some(requeued))
 }
 
-/// The actions for these ends: one for all outcomes, and one for all statuses.
+/// The dispatcher's actions that queue tasks with these ends again: one for all outcomes, and one for all statuses.
 pub fn retry_actions(ends: &[RetryEnd], app_id: &str, crawl_id: &str) -> Vec<Value> {
     let (mut outcomes, mut statuses) = (Vec::new(), Vec::new());
     for end in ends {

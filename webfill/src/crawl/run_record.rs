@@ -18,18 +18,18 @@ use super::watch::{End, Limit};
 use crate::feeding::now_ms;
 use crate::summary::Summary;
 
-/// How often a run may be resumed if its processes are killed at its end.
+/// How many times a run may be resumed if its processes are killed at its end.
 const MOST_GONE_ON: usize = 5;
 
 /// The watch for which a crawl runs.
 #[derive(Debug, Clone)]
 pub struct WatchedRun {
     pub watch: Watch,
-    /// When the run was due; `None` if it was requested for now.
+    /// When the run was due, in milliseconds since the epoch; `None` if the user has requested it now.
     pub due_ms: Option<i64>,
 }
 
-/// The file of a watch's runs.
+/// The file that records the runs of a watch.
 pub struct RunFile {
     path: PathBuf,
 }
@@ -74,7 +74,7 @@ impl RunFile {
         Ok(runs.take_while(|run| run.number == number).count())
     }
 
-    /// Appends a line, and waits until it is on disk.
+    /// Appends the state of a run as a line, and waits until it is on disk.
     fn append_run(&self, run: &WatchRun) -> Result<(), Fault> {
         let opened = OpenOptions::new()
             .create(true)
@@ -98,7 +98,7 @@ pub struct RunRecord {
     run: WatchRun,
     schedule: Schedule,
     window: Option<Duration>,
-    /// When the run's time window ended; set only if no process was working on the run at that time.
+    /// When the time window of the run ended; set only if no process was working on the run at that time.
     over_ms: Option<i64>,
 }
 
@@ -160,8 +160,8 @@ impl RunRecord {
         self.window.map(|window| window.saturating_sub(gone))
     }
 
-    /// Lets the next process resume the run although this one has failed, by adding a line to the file. Returns false
-    /// after too many attempts, because the run itself may be the cause.
+    /// Appends a line that lets the next process resume the run although this process has failed. Returns false after
+    /// too many attempts, because the run itself may be the cause.
     pub fn allow_resumption(&self) -> Result<bool, Fault> {
         let begun = self.file.count_run_lines(self.run.number)?;
         if begun > MOST_GONE_ON {
@@ -171,10 +171,10 @@ impl RunRecord {
         Ok(true)
     }
 
-    /// Notes how the run has ended. [`RunRecord::write_end`] writes this to the file.
+    /// Notes in memory how the run has ended. [`RunRecord::write_end`] writes it to the file.
     pub fn note_end(&mut self, ended: &Result<(Summary, End), Fault>) {
-        // If the time allowed for the run passed while no process ran, the run ended at that time. So a run that became
-        // due after it is still made.
+        // If the time window of the run ended while no process was working on it, the run ended at that time. So runs
+        // that became due later still take place.
         let ended_ms = self.over_ms.unwrap_or_else(now_ms);
         let (how, why) = match ended {
             Ok((_, end)) => (run_end(*end), None),
@@ -207,7 +207,7 @@ fn run_end(end: End) -> RunEnd {
     }
 }
 
-/// The counts of the summary that are recorded.
+/// The counts of the summary that are kept in the record of the run.
 fn counts_to_record(summary: &Summary) -> Map<String, Value> {
     const KEPT: &[&str] = &[
         "pages",

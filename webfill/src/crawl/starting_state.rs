@@ -6,7 +6,7 @@ use webfill_store::{CrawlId, CrawlState, DatasetName, Store, StoreError};
 
 use crate::feeding;
 
-/// What the dispatcher knows about the crawl.
+/// The dispatcher's answer when the crawl is opened.
 #[derive(serde::Deserialize)]
 pub(super) struct OpenedCrawl {
     pub(super) crawl: u32,
@@ -14,7 +14,7 @@ pub(super) struct OpenedCrawl {
     /// Whether the crawl was finished, so that its input is read again.
     pub(super) begins_again: bool,
     dataset: Option<String>,
-    /// Whether the dispatcher can remember the dataset of the crawl.
+    /// Whether the dispatcher can store the name of the crawl's dataset.
     #[serde(default)]
     pub(super) notes_dataset: bool,
 }

@@ -28,7 +28,8 @@ const CHECK_EVERY: Duration = Duration::from_millis(100);
 /// The shortest time between two counts of the crawl's records.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// After a count of the records, the next one starts no sooner than this many times the count's duration.
+/// After the crawl's records were counted, the next count starts no sooner than this many times the duration of the
+/// count.
 const COUNT_SHARE: u32 = 20;
 
 /// How long leased tasks may take to end when the crawl ends early.
@@ -84,7 +85,7 @@ impl End {
     }
 }
 
-/// The state of watching a crawl.
+/// The state of the command while it watches its crawl.
 pub struct Watch {
     /// The command's own crawl, and the crawls that its seeds name.
     pub crawls: Crawls,
@@ -176,7 +177,7 @@ impl Watch {
             _ => {}
         }
         if self.counters.quiet_s > 0 && !was_quiet {
-            // The waiting time does not count against the time limit, because nothing can be done meanwhile.
+            // Do not count this waiting time against the time limit, because no request can start meanwhile.
             let wait = Duration::from_secs(self.counters.quiet_s);
             self.deadline = self.deadline.map(|deadline| deadline + wait);
             self.progress.print(&format!(
@@ -191,14 +192,15 @@ impl Watch {
             self.count_records(&|| {
                 signals::received_request() >= SignalRequest::Drain || is_over()
             })?;
-            // Counting takes long in a large store, and must not keep the store busy.
+            // Counting takes long in a large store. Space the counts so that they take a small part of the store's
+            // time.
             self.count_at = Instant::now() + COUNT_EVERY.max(began.elapsed() * COUNT_SHARE);
         }
         self.progress.show(&self.counters, self.records);
         Ok(())
     }
 
-    /// Reports when requests pause because the claim is uncertain, and when they resume.
+    /// Reports when requests pause because the claim to the crawl is uncertain, and when they resume.
     fn report_claim(&mut self, is_ours: bool) {
         if std::mem::replace(&mut self.was_ours, is_ours) == is_ours {
             return;
@@ -232,7 +234,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Shows a user who has interrupted the crawl what it still waits for.
+    /// Shows a user who has interrupted the crawl which pages are still stored before the command ends.
     pub fn report_end(&self, end: End) {
         if end != End::Interrupted {
             return;
@@ -266,7 +268,7 @@ impl Watch {
         let give_up =
             || signals::received_request() >= SignalRequest::Stop || Instant::now() > patience;
         let crawls = self.crawls();
-        // The answer comes when all leases have ended. From here on, dead processes are not restarted.
+        // The dispatcher answers when all leases have ended. From here on, dead processes are not restarted.
         let answer = {
             let fleet = RefCell::new(&mut *fleet);
             let ended_at = Cell::new(None);
@@ -282,8 +284,8 @@ impl Watch {
         };
         match answer {
             Some(counters) => {
-                // The supervisor has gone, so the new counters do not say whether the machine is offline. Keep the last
-                // known state.
+                // The supervisor has ended, so the new counters do not say whether the machine is offline. Keep the
+                // last known state.
                 let offline = self.counters.offline.take();
                 self.counters = Counters {
                     offline,

@@ -2,8 +2,8 @@
 //! runs, and the rest at its end.
 //!
 //! The store knows which records are unwritten. A batch is begun in the store before it is written, and confirmed once
-//! the dataset has it. So after a crash, at most one batch is written again. Values that the user has changed meanwhile
-//! are then left alone. To make that rare, a batch is begun only while the dataset's server answers.
+//! the database has it. So after a crash, at most one batch is written twice, and values that the user has changed
+//! meanwhile stay. To make such repetitions rare, a batch is begun only while the database server answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,11 +24,11 @@ const EVERY: Duration = Duration::from_secs(3);
 /// The most records in one batch.
 const BATCH: u32 = 500;
 
-/// How long the end of the crawl waits for unavailable servers, and how often it retries them.
+/// How long the end of the crawl waits for unavailable database servers, and how often it retries them.
 const PATIENCE: Duration = Duration::from_secs(120);
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
-/// The most refused records that one run logs.
+/// The most records refused by the database that one run logs.
 const REFUSED_LOGGED: u64 = 20;
 
 /// The source (store and crawl) and the target (dataset and collection).
@@ -41,7 +41,7 @@ pub struct WriteBackRoute {
     pub to: WriteBack,
 }
 
-/// A handle of the thread that writes back.
+/// The handle of the thread that writes values back.
 pub struct WriteBackThread {
     /// Dropping this sender makes the thread write the remaining values and end.
     going_on: Option<Sender<()>>,
@@ -183,7 +183,7 @@ impl Writer {
         let refused = self.runtime.block_on(writing)?;
         let with_values = unwritten.iter().filter(|record| !record.fields.is_empty());
         let sent = with_values.count() as u64;
-        // Refused records are confirmed, too. Otherwise every later batch would contain them again.
+        // Confirm refused records, too. Otherwise every later batch would contain them again.
         let confirming = store.confirm_written(crawl, unwritten);
         self.runtime.block_on(confirming)?;
         self.written.records += sent.saturating_sub(refused.len() as u64);

@@ -1,4 +1,4 @@
-//! Runs `webfill fill` for tables that visitors of the dashboard drop. The runs end with this process.
+//! Runs `webfill fill` for tables that users drop on the dashboard. The runs end with this process.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use webfill_service::ExitStatus;
 
 use crate::mcp::Fills;
 
-/// Starts `webfill fill` for dropped tables, and reports the states of these runs.
+/// Starts `webfill fill` for tables dropped on the dashboard, and reports the states of these runs.
 #[derive(Debug)]
 pub struct TableFiller {
     config: Option<PathBuf>,

@@ -12,7 +12,7 @@ use super::DatasetPlan;
 /// The name of the dataset of all records that come through a pipe.
 const OF_PIPES: &str = "stdin";
 
-/// The name of the dataset if a command has no source of records.
+/// The name of the dataset for a command whose URLs belong to no records.
 const OF_NOTHING: &str = "urls";
 
 /// The name of a crawl's dataset, and where the name comes from.
@@ -28,7 +28,7 @@ pub enum NamedDataset {
 }
 
 impl NamedDataset {
-    /// Chooses the name, before anything is opened.
+    /// Chooses the name of the dataset, before anything is opened.
     pub fn choose(
         given: Option<DatasetName>,
         seeds: Option<&Path>,
@@ -51,7 +51,8 @@ impl NamedDataset {
         }
     }
 
-    /// The dataset to use. A crawl that has begun keeps its dataset, unless the user names another.
+    /// Decides which dataset a crawl uses. A crawl that has begun keeps its `known` dataset, unless the user has named
+    /// another one.
     pub fn given_or_known_or_default(&self, known: Option<DatasetName>) -> DatasetName {
         match (self, known) {
             (NamedDataset::Given(name), _) => name.clone(),

@@ -44,7 +44,7 @@ pub fn print_info(options: ActionOptions) -> Result<ExitStatus, Fault> {
     let mut action = action("info", &options.app_id, options.crawl_id.as_deref());
     let mut connection = options.connection.connect()?;
     let mut answer = connection.send_action(&action)?;
-    // If an application has many crawls, the answer comes in pages.
+    // If an application has many crawls, the dispatcher answers in parts.
     while let Some(next) = remove_key(&mut answer, "next") {
         action["after"] = next;
         let mut page = connection.send_action(&action)?;
@@ -121,7 +121,7 @@ pub fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
     action
 }
 
-/// A new `uuid`, by which the answer is recognised on the firehose.
+/// Makes a new `uuid` for a request. The firehose (the dispatcher's stream of messages) repeats it with the answer.
 fn new_answer_id() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.unwrap_or_default().as_nanos();
@@ -152,7 +152,7 @@ fn render_info(answer: &Value) -> String {
         ("limits", "limits"),
         ("expires", "expires"),
     ];
-    // Reasons for waiting are printed separately, as sentences.
+    // The reasons for waiting are printed below the table as sentences, so they get no column.
     let has_sentences = answer["waits"]
         .as_array()
         .is_some_and(|waits| !waits.is_empty());
@@ -183,8 +183,8 @@ fn render_info(answer: &Value) -> String {
     }
 }
 
-/// Formats a member, such as `ok 12, http_error 3` with the most frequent first. Limits are followed by how to raise
-/// them.
+/// Formats a member of the answer as a table cell, such as `ok 12, http_error 3` with the most frequent first. A limit
+/// is shown with advice how to raise it.
 fn render_cell(key: &str, value: &Value) -> String {
     match value {
         Value::Object(counts) if counts.is_empty() => "none".into(),

@@ -1,4 +1,4 @@
-//! The lines of a feed, gathered into lists. The dispatcher accepts or refuses each list as a whole.
+//! Gathers the lines of a feed into lists. The dispatcher accepts or refuses each list as a whole.
 //!
 //! A list with a refused request is sent again in two parts: the requests before the refused one, then those after it.
 //! After a refusal lists are short, and they double in size with each accepted one. So even if every line of a file is
@@ -22,14 +22,14 @@ pub(super) struct BadLine {
     pub(super) reason: String,
 }
 
-/// A crawl request as written in its line.
+/// A crawl request: the text of its line, and the line's number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
     line: u64,
     text: String,
 }
 
-/// Requests that are sent together.
+/// A list of requests that are sent to the dispatcher together.
 #[derive(Debug)]
 pub(super) struct Batch {
     requests: Vec<Request>,
@@ -79,9 +79,9 @@ impl Batches {
         self.size = (self.size * 2).min(MAX_REQUESTS);
     }
 
-    /// Takes back a list that the dispatcher has refused because of one request. None of its requests was accepted, so
-    /// the others are sent again. Returns the line of the refused request, or `None` if it is not known; then shorter
-    /// lists follow, which find it.
+    /// Takes back a list of which the dispatcher has refused one request, at `index`. None of the list was accepted, so
+    /// the other requests are sent again. Returns the line of the refused request. If the dispatcher did not name it,
+    /// returns `None`, and sends shorter lists to find it.
     pub(super) fn note_refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
         let count = batch.requests.len();
         let blamed = match index {
@@ -89,7 +89,7 @@ impl Batches {
             _ if count == 1 => Some(0),
             _ => None,
         };
-        // The requests before the refused one are valid, so they form the next list.
+        // The dispatcher refuses the first invalid request, so those before it are valid and form the next list.
         self.size = blamed.unwrap_or(count / 2).max(MIN_REQUESTS);
         let line = blamed.map(|index| batch.requests.remove(index).line);
         for request in batch.requests.into_iter().rev() {
@@ -133,7 +133,7 @@ fn is_empty(text: &[u8]) -> bool {
     text.is_empty() || text.starts_with(b"#")
 }
 
-/// Checks that the line is one JSON object, so that it cannot break the list that contains it. The dispatcher checks
+/// Checks that a line is one JSON object, so that it cannot break the JSON list that contains it. The dispatcher checks
 /// the rest.
 fn request_from_line(text: Vec<u8>) -> Result<String, String> {
     webfill_api::parse_line(&text).map_err(|refusal| refusal.message)?;

@@ -15,11 +15,11 @@ use crate::endpoints::endpoints_of_list;
 use crate::keys::{KeyFolder, check_reach};
 use crate::settings::Settings;
 
-/// How long to wait for an answer. Even a busy dispatcher answers sooner.
+/// How long to wait for the dispatcher's answer. Even a busy dispatcher answers sooner.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// How long to wait for the answer to an action that must take effect in the whole fleet first. A frozen supervisor may
-/// start its leased tasks until its lease ends, after ten seconds by default.
+/// How long to wait for the answer to an action that takes effect in the whole fleet. A supervisor that does not
+/// respond may still start its leased tasks until its lease ends, after ten seconds by default.
 const ORDER_WAIT: Duration = Duration::from_secs(30);
 
 /// A request that every dispatcher answers immediately.
@@ -28,10 +28,11 @@ const STATUS: &str = r#"{"action": "status"}"#;
 /// How long a command waits before it explains to the user why.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// How long each of several dispatchers has to answer before the next one is asked.
+/// If several dispatchers are given: how long each has to answer before the next one is asked.
 const TURN: Duration = Duration::from_millis(1_500);
 
-/// How many times a feed is sent while its dispatcher restarts. Repeating is safe, because a crawl accepts a URL once.
+/// How many times crawl requests are sent while the dispatcher restarts. Repeating is safe, because a crawl accepts a
+/// URL only once.
 const FEED_TIMES: u32 = 6;
 
 /// The flags that name the dispatcher.
@@ -78,7 +79,7 @@ impl ConnectionOptions {
             )?;
             match answer.map(Refusal::check_answer) {
                 Some(Ok(answer)) => return Ok(answer),
-                // The dispatcher no longer knows the supervisor, so the supervisor has left since the first request.
+                // If the dispatcher no longer knows the supervisor, the supervisor has left since the first request.
                 Some(Err(refusal)) if was_heard && refusal.path == "$.supervisor" => {
                     let drained = &action["supervisor"];
                     return Ok(json!({"action": "drain", "drained": [drained], "lost": []}));
@@ -159,8 +160,8 @@ impl Connection {
         })
     }
 
-    /// Sends an action. Only `retry` is repeated if no answer comes. Other actions are not, because a second one would
-    /// mostly be answered differently.
+    /// Sends an action, and returns the answer. Only `retry` is repeated if no answer comes, because a second `stop` or
+    /// `pause` would be answered differently than the first.
     pub(super) fn send_action(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.send_order_and_wait(&action.to_string())?,
@@ -233,7 +234,7 @@ impl Connection {
 }
 
 impl Refusal {
-    /// The answer, or the refusal that it contains.
+    /// Splits an answer into success and refusal.
     fn check_answer(answer: Value) -> Result<Value, Refusal> {
         match Refusal::from_answer(&answer) {
             Some(refusal) => Err(refusal),

@@ -1,4 +1,5 @@
-//! `webfill dump`: prints the firehose, one JSON object per line.
+//! `webfill dump`: prints the firehose (the dispatcher's stream of results and notifications), one JSON object per
+//! line.
 //!
 //! If the output is read more slowly than messages arrive, this command stops receiving, and the dispatcher drops
 //! messages. So neither side needs unbounded memory.
@@ -34,7 +35,7 @@ pub struct DumpOptions {
     pub connection: ConnectionOptions,
 }
 
-/// Runs the command until it is interrupted or its output is closed.
+/// Runs `webfill dump` until it is interrupted or its output is closed.
 pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let (endpoints, keys) = options.connection.resolve()?;
     signals::install_handlers();
@@ -48,10 +49,10 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let specs = specs.collect();
     let (arrivals, arrived) = mpsc::sync_channel(WAITING);
     let sockets = Sockets::start(specs, move |message| {
-        // A subscription matches all topics with this prefix, and another application's id may begin with this one.
+        // A subscription matches all topics with this prefix, and the id of another application may begin with this id.
         let is_ours = |topic: &Vec<u8>| topics.iter().any(|ours| ours.as_bytes() == topic);
         if topics == [""] || message.topic.as_ref().is_some_and(is_ours) {
-            // This blocks while the queue is full, and fails when printing has ended.
+            // `send` blocks while the queue is full, and fails when printing has ended.
             let _ = arrivals.send(message.frame);
         }
     })

@@ -37,7 +37,7 @@ pub struct FeedOptions {
     pub progress: ProgressStyle,
 }
 
-/// Runs the command.
+/// Runs `webfill feed`.
 pub fn feed(options: FeedOptions) -> Result<ExitStatus, Fault> {
     let argument = options.requests.trim();
     let tally = if argument.starts_with(['{', '[']) {

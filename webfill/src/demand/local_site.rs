@@ -1,5 +1,5 @@
-//! An action on a site of a crawl on this machine. The user names the crawl by its state folder. While the crawl runs,
-//! its dispatcher carries out the action; otherwise this command changes the dispatcher's file.
+//! Changes a site of a crawl that was started on this machine. The user names the crawl by its state folder. While the
+//! crawl runs, its dispatcher carries out the action; otherwise this command changes the dispatcher's file.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,12 +13,13 @@ use webfill_service::state::{StateFolder, socket_folder};
 use super::connection::Connection;
 use crate::backup::require_frontier;
 
-/// The members of an action that can be carried out without a dispatcher.
+/// The members of an action that this command can carry out itself while no dispatcher is running.
 const WITHOUT_DISPATCHER: [&str; 4] = ["action", "site", "wake", "lane"];
 
 pub(super) fn apply_action_locally(state: &Path, action: &Value) -> Result<Value, Fault> {
     require_frontier(state)?;
-    // `webfill crawl` and its dispatcher have one lock each. Whoever holds both locks is the only user of the file.
+    // The state folder has a lock of `webfill crawl` and one of its dispatcher. Whoever holds both is the only user of
+    // the dispatcher's file.
     let locks = ["crawl", "dispatcher"].map(|role| StateFolder::open(state, role));
     match locks {
         [Ok(folder), Ok(_dispatcher)] => apply_action_to_frontier(&folder, action),

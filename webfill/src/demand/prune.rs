@@ -70,8 +70,8 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Prunes one application after another. If a dispatcher cannot drop everything at once, the remaining crawls stay
-/// until the next time.
+/// Prunes the crawls of one application after another. If a dispatcher cannot drop everything at once, the remaining
+/// crawls are dropped the next time.
 fn prune_all_applications(options: &PruneOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::load(options.connection.config.as_deref())?;
     require_frontier(&settings.state)?;
@@ -133,7 +133,7 @@ fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Va
     Ok(json!({"action": "prune", "total_crawls": crawls, "total_tasks": tasks, "has_more": false}))
 }
 
-/// Why a crawl that the user has named cannot be pruned, whatever its age.
+/// Why a crawl that the user has named cannot be dropped; `None` if it can.
 fn refusal_to_prune(
     frontier: &mut Frontier,
     app_id: &str,

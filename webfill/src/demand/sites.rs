@@ -43,7 +43,7 @@ pub fn print_sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// Requests one part of the list: its sites, and the cursor of the next part.
+/// Requests one part of the list of sites. Returns these sites, and the cursor of the next part.
 fn request_page(
     connection: &mut Connection,
     backing_off: bool,

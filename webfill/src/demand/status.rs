@@ -119,7 +119,7 @@ fn describe_sites(sites: &Value) -> String {
     format!("{in_window} in window, {least}{waiting} waiting")
 }
 
-/// The oldest report, in seconds, with which a dispatcher counts as standing by. Such a dispatcher reports every two
+/// A dispatcher counts as standing by if its last report is at most this many seconds old. It reports every two
 /// seconds.
 const STANDS_BY_S: f64 = 10.0;
 
@@ -170,7 +170,7 @@ fn supervisor_row(supervisor: &Value) -> Vec<String> {
     ]
 }
 
-/// A note on a supervisor, in one sentence.
+/// Describes a supervisor that needs attention, in one sentence.
 fn supervisor_note(supervisor: &Value) -> Option<String> {
     let name = format_cell(&supervisor["id"]);
     if let Some(lost_in_s) = supervisor["lost_in_s"].as_f64() {
@@ -224,8 +224,8 @@ fn describe_crawl(crawl: &Value) -> String {
     state + &lines
 }
 
-/// Renders the members that have no format of their own: plain values as pairs, lists of objects as tables, objects of
-/// numbers as a line.
+/// Formats the members of the answer that have no format of their own: plain values as pairs, lists of objects as
+/// tables, objects of numbers as a line.
 fn render_rest(answer: &Map<String, Value>) -> String {
     let mut plain = Vec::new();
     let mut tables = Vec::new();

@@ -47,14 +47,14 @@ pub(super) fn count_with_noun(count: &Value, one: &str, many: &str) -> String {
 
 const NOTHING: &str = "-";
 
-/// A value as the text of one cell, without control characters.
+/// Formats a JSON value for a table cell, without control characters.
 pub fn format_cell(value: &Value) -> String {
     match value {
         Value::Null => NOTHING.into(),
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "no".into(),
         Value::String(text) => without_control_characters(text),
-        // Formatted as `f64`, a whole number is printed without `.0`.
+        // Print whole numbers without `.0`, as the `Display` of `f64` does.
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
         other => without_control_characters(&other.to_string()),
     }

@@ -32,7 +32,7 @@ pub fn print_why(options: WhyOptions) -> Result<ExitStatus, Fault> {
     print_answer(&answer, options.json, format_answer)
 }
 
-/// Requests the answer for all crawls. Each request covers some of the crawls.
+/// Asks the dispatcher about a URL in all crawls. Each request covers only some of the crawls.
 pub fn request_why(
     connection: &ConnectionOptions,
     url: &str,
@@ -62,7 +62,8 @@ fn append_part(answer: &mut Value, mut more: Value) {
     }
 }
 
-/// If any crawl knows the URL, drops the crawls that do not know it and have only guessed.
+/// Drops the crawls that do not know the URL if any other crawl knows it. The dispatcher only guesses what they would
+/// do with it.
 fn forget_guesses(answer: &mut Value) {
     let Value::Array(crawls) = &mut answer["crawls"] else {
         return;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use webfill_service::Fault;
 
-/// The true values, from which the pages are made.
+/// The true values of all books, from which the pages of the demo are made.
 const TRUTH: &str = include_str!("../../demo/truth.csv");
 
 const SHELF: &str = include_str!("../../demo/shelf.html");
@@ -20,10 +20,10 @@ const INDEX: &str = include_str!("../../demo/index.html");
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /reserve/\n";
 
-/// A page that the table links to, and that no longer exists.
+/// The address of a page that the table links to, but that the demo does not serve.
 const GONE: &str = "index.example/entry/1497";
 
-/// Bodies by host and path.
+/// The body of each page, by its host and path.
 type Pages = BTreeMap<String, String>;
 
 /// Serves the sites on a free loopback port until the process ends.

@@ -1,5 +1,5 @@
 //! `webfill export pages --since CURSOR [--follow]`: the pages that were saved after a cursor, and, with `--follow`,
-//! the pages that are saved from now on.
+//! all pages that are saved while the command runs.
 //!
 //! Each line is a stored page with one more key, `cursor`. With this cursor, a later export continues after the page. A
 //! reader that stores the cursor of the last line it has processed, and begins with it the next time, misses no page. A
@@ -66,11 +66,11 @@ fn is_interrupt(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
 }
 
-/// A buffer of whole lines.
+/// Buffers lines, and writes only whole ones to the output.
 struct Lines<W> {
     out: W,
     waiting: Vec<u8>,
-    /// The cursor after the last line.
+    /// The cursor after the last buffered or written line.
     cursor: Cursor,
     follow: bool,
 }

@@ -18,10 +18,10 @@ pub struct Column {
     pub decimals: Option<usize>,
 }
 
-/// Where a column's values are in a row.
+/// The part of a row that a column shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnSource {
-    /// A member of the row.
+    /// A key of the stored document.
     Member(&'static str),
     /// The id of a record.
     RecordId,
@@ -35,7 +35,7 @@ pub enum ColumnSource {
     ParentId,
     /// A field of the parent: the record for which a row's page was fetched.
     ParentField(String),
-    /// The time since which a row is gone.
+    /// The time since which a row is gone from its list.
     GoneAt,
 }
 
@@ -46,7 +46,7 @@ pub enum Kind {
     /// A 64-bit integer that a double cannot represent exactly.
     LargeInteger,
     Number,
-    /// Numbers of which some fit neither 64-bit integers nor doubles. They are stored as the text of their digits.
+    /// Numbers, some of which fit neither a 64-bit integer nor a double. They are stored as the text of their digits.
     Digits,
     /// A text of digits that are too many for a JSON number. With numbers in the same column it counts as a number,
     /// with texts as a text.
@@ -63,7 +63,7 @@ pub enum Kind {
 
 use Kind::{Integer, Json, Text, Texts, Time};
 
-/// The columns of pages. Other programs rely on these names.
+/// The columns of exported pages, with the kinds of their values. Other programs rely on these names.
 pub const PAGES: [(&str, Kind); 31] = [
     ("_id", Text),
     ("app_id", Text),
@@ -98,7 +98,7 @@ pub const PAGES: [(&str, Kind); 31] = [
     ("row_counts", Json),
 ];
 
-/// The columns of changes.
+/// The columns of exported changes, with the kinds of their values.
 pub const CHANGES: [(&str, Kind); 12] = [
     ("number", Integer),
     ("app_id", Text),
@@ -114,7 +114,7 @@ pub const CHANGES: [(&str, Kind); 12] = [
     ("difference", Text),
 ];
 
-/// The further columns of records, which come after those of the fields.
+/// Further columns of records. They come after the columns of the fields.
 pub const BEHIND_FIELDS: [(&str, Kind); 3] =
     [("missing", Texts), ("resolved_at", Time), ("dataset", Text)];
 
@@ -128,11 +128,11 @@ pub const PARENT: &str = "parent.";
 /// The column with the time since which a row is gone.
 const GONE_AT: &str = "gone_at";
 
-/// A field that any record has or lacks.
+/// A field that occurs in any exported record, as a value or as missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     pub name: String,
-    /// The common kind of the field's values; `None` if no record has a value.
+    /// A kind that can hold all values of the field; `None` if no record has a value.
     pub kind: Option<Kind>,
     /// Whether any page has given a list as the value.
     pub has_lists: bool,

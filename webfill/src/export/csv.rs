@@ -76,8 +76,8 @@ fn quote_if_ambiguous(value: Value) -> Value {
     }
 }
 
-/// The heading of a column. A field's name comes from the user's data, so it could act as a formula. A prefix prevents
-/// that.
+/// Formats the heading of a column. A field's name comes from the user's data, so it could act as a formula in a
+/// spreadsheet; a prefix prevents that.
 fn format_heading(column: &Column, cells: CellStyle) -> Cow<'_, str> {
     let is_prefixed = [FIELDS, SOURCE, PARENT]
         .iter()

@@ -64,7 +64,7 @@ impl NumberKinds {
         self.others.is_some_and(Kind::is_of_numbers)
     }
 
-    /// The common kind of all values; `None` if no record has a value.
+    /// A kind that can hold all values; `None` if no record has a value.
     pub fn kind(&self) -> Option<Kind> {
         match (self.others, &self.texts) {
             (others, Texts::None) => others,

@@ -91,8 +91,8 @@ impl<W: Write + Send> ParquetFile<W> {
     }
 }
 
-/// The error about a value that does not have the kind of its column. The kinds were determined in a first pass, but
-/// another process may have written since.
+/// Makes the error for a value that does not have the kind of its column. The kinds were determined in a first pass,
+/// but another process may have written to the store since.
 fn changed_kind_error(column: &Column, found: &str) -> io::Error {
     io::Error::other(format!(
         "`{}` became {found} during the export: export again",

@@ -95,7 +95,8 @@ pub async fn load_parent_fields(
     Ok(Some(fields.collect()))
 }
 
-/// The fields that any record has or lacks, in order of appearance, each with the kind of its values.
+/// The fields that occur in any record, as a value or as missing, in order of appearance, each with the kind of its
+/// values.
 pub async fn load_fields(
     store: &dyn Store,
     wanted: &ExportSelection,

@@ -27,7 +27,7 @@ pub async fn retry_while_busy<R>(
     }
 }
 
-/// The fault of a store that cannot be read. Even reading needs some space.
+/// Converts an error of reading the store into a fault. Even reading needs some space, so a full disk is fatal.
 pub fn read_fault(error: StoreError) -> Fault {
     match error {
         StoreError::NoSpace { .. } => Fault::fatal(error),

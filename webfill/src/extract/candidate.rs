@@ -1,4 +1,4 @@
-//! Kept bodies: from the store, an archive, or a folder of documents.
+//! A page body that a crawl has kept: in the store, in a WARC archive, or in a folder of documents.
 
 use std::path::PathBuf;
 use std::sync::Arc;

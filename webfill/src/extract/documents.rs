@@ -1,4 +1,4 @@
-//! The documents in a folder of `--keep-documents`. Stored pages have the hashes by which they are found.
+//! Reads original documents from a folder of `--keep-documents`. They are found by the hashes that stored pages have.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ impl KeptDocuments {
         }
     }
 
-    /// The document as a candidate; `None` if the folder does not have it.
+    /// Finds the document with this hash; `None` if the folder does not have it.
     fn find_document(&self, page_id: String, sha256: &str) -> Option<Candidate> {
         let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
         let (upper, lower) = (sha256.get(..2)?, sha256.get(2..4)?);

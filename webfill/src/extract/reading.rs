@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-/// The parts of a stored page that reading it again needs.
+/// The parts of a stored page that are needed to read the page again.
 struct StoredPage {
     url: String,
     content_type: Option<String>,
@@ -170,7 +170,7 @@ impl StoredPage {
     }
 }
 
-/// The members that are read of a stored page. Others may be long.
+/// The members of a stored page that are loaded. The other members may be long.
 const PARTS: [&str; 16] = [
     "_id",
     "url",
@@ -190,7 +190,7 @@ const PARTS: [&str; 16] = [
     "alternatives",
 ];
 
-/// Reads kept pages again, as the module's documentation describes.
+/// Reads kept pages again with the current mappings, and stores the new values, or only reports them in a dry run.
 pub struct PageRereader<'r> {
     store: &'r dyn Store,
     reader: &'r PageReader,
@@ -198,9 +198,9 @@ pub struct PageRereader<'r> {
     options: &'r ExtractOptions,
     seen: SeenPages,
     report: Report,
-    /// Set for a dry run, which changes nothing.
+    /// In a dry run: determines what would change, without changing it.
     trial: Option<Arc<Trial>>,
-    /// The numbers of changed record values.
+    /// Counts the values of records that change.
     values: ValueChangeCounter,
 }
 
@@ -343,7 +343,7 @@ impl<'r> PageRereader<'r> {
         Some(page.into_reread(candidate.page_id, read))
     }
 
-    /// Whether the page belongs to the requested mapping.
+    /// Whether the page belongs to the mapping that `--mapping` names. Without this flag, every page does.
     fn has_wanted_mapping(&self, page: &StoredPage) -> bool {
         let Some(wanted) = &self.options.mapping else {
             return true;
@@ -373,7 +373,7 @@ impl<'r> PageRereader<'r> {
         let put = async || {
             let put = self.store.put_reread(rereads.clone(), self.trial.clone());
             let answers = put.await;
-            // Count the pages that were stored, even if others must be retried.
+            // Count the changes of pages that were stored, even if others must be retried.
             for answer in answers.iter().flatten() {
                 self.values.add(&answer.changes)?;
             }

@@ -14,7 +14,7 @@ const MOST_VALUE_BYTES: usize = 4 << 10;
 /// The most unreadable pages that are listed, and the most truncated files.
 const MOST_LISTED: usize = 20;
 
-/// The name under which pages are counted that no mapping has read, now or before.
+/// The name under which pages are counted that no mapping has read, neither in the crawl nor now.
 const NO_MAPPING: &str = "(none)";
 
 /// Why a kept page was left out.
@@ -48,7 +48,7 @@ struct MappingCounts {
     pages: u64,
     changed_pages: u64,
     fields: BTreeMap<String, FieldCounts>,
-    /// The number of listed rows, by dataset.
+    /// The number of rows that the pages list, by dataset.
     rows: BTreeMap<String, u64>,
 }
 
@@ -70,7 +70,7 @@ pub struct Report {
     pub source: &'static str,
     is_trial: bool,
     most_examples: u64,
-    /// Whether at least one body belonged to a stored page of the crawl.
+    /// Whether at least one kept body belongs to a stored page of the crawl.
     pub has_found: bool,
     read: u64,
     written: u64,
@@ -86,7 +86,7 @@ pub struct Report {
     examples: Vec<Example>,
     /// The number of pages that were left out because a limit was reached before their bodies were searched for.
     pub left_out: u64,
-    /// Messages about files that could be read only in part, because they are damaged.
+    /// Messages about damaged WARC files, which could be read only in part.
     pub torn: Vec<String>,
 }
 

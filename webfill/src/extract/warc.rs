@@ -31,7 +31,7 @@ pub struct ArchivePages {
     is_second_pass: bool,
     /// The number of pages that were left out because too many others waited for bodies.
     pub left_out: u64,
-    /// Messages about files that could be read only in part, because they are damaged.
+    /// Messages about damaged WARC files, which could be read only in part.
     pub torn: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ impl ArchivePages {
             };
             match WarcReader::open(&path, self.max_body_bytes) {
                 Ok(reader) => self.open = Some((path, reader)),
-                // The file was still being written when it was listed. Since then it was renamed to its final name.
+                // When the file was listed, it was still being written. Since then it was renamed to its final name.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     let complete = path.with_extension("");
                     if complete.exists() {
@@ -143,7 +143,7 @@ impl ArchivePages {
         if waiting.is_some_and(|ids| ids.contains(&id)) {
             return;
         }
-        // If more pages than this share one body, they are hardly real pages.
+        // If more pages share one body, they are probably errors or placeholders, so they need not wait for it.
         let is_full = waiting.is_some_and(|ids| ids.len() >= BATCH_PAGES);
         if is_full || self.awaited_pages >= MOST_AWAITED {
             self.left_out += 1;

@@ -1,7 +1,7 @@
 //! Reads seeds that are documents of a dataset, in chunks and in the order of their ids.
 //!
-//! A resumed crawl skips the documents that were already fed. Only after the last of them it knows whether they are
-//! unchanged. If any has changed, all documents are read and fed from the first one.
+//! A resumed crawl skips the documents that were already fed. Only after the last of these does it know whether they
+//! are unchanged. If any has changed, all documents are read and fed from the first one.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn send_all(seeds: &DatasetSeeds, fed: u64, bring: &ItemSender) -> Result<(), Fa
 struct DocumentReader<'s> {
     seeds: &'s DatasetSeeds,
     documents: Documents,
-    /// Documents that were read in advance, for the next chunk.
+    /// Documents of the next chunk, which were read in advance.
     ahead: Vec<DatasetDocument>,
     mark: Mark,
     fault: Option<Fault>,
@@ -116,8 +116,8 @@ impl<'s> DocumentReader<'s> {
     }
 }
 
-/// The mark of the input after a document. It covers the document's links but not its other fields, because the crawl
-/// may fill those.
+/// The mark (position and hash) of the input after a document. The hash covers the document's links but not its other
+/// fields, because the crawl may fill those.
 fn mark_after(mark: Mark, document: &DatasetDocument) -> Mark {
     let links = ["url", "urls", "want"].map(|name| document.members.get(name));
     mark.after_line(json!([document.id, links]).to_string().as_bytes())

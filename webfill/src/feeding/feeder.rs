@@ -113,7 +113,7 @@ impl Feeder {
     }
 
     /// Feeds the input until its end or the end of the crawl. Returns the position reached. The last seeds are then
-    /// still in the batch.
+    /// still in the batch, so they are not sent yet.
     fn feed_seeds(&mut self, source: Source) -> Result<Position, Fault> {
         let mut reading = ReadThread::start(source, self.input.fed_lines)?;
         let mut position = Position::NOWHERE;
@@ -159,12 +159,12 @@ impl Feeder {
 
     fn apply_start(&mut self, start: &ReadStart) {
         if start.position.line() > 0 {
-            // Documents that were fed are not read again, so the list keeps their errors.
+            // Documents that were fed are not read again, so keep the broken seeds that an earlier run has listed.
             self.broken.keep_existing();
         }
         if start.fed > 0 {
-            // Lines that were fed before are read again, but not stored. The list already has those that repeat a
-            // record.
+            // Lines that were fed before are read again, but not stored. So keep the repeated seeds that an earlier run
+            // has listed.
             self.repeated.keep_existing();
         }
         if start.is_changed && !self.input.seeds_vary {
@@ -188,8 +188,8 @@ impl Feeder {
         Ok(())
     }
 
-    /// Notes wanted fields that no mapping extracts, and reports each immediately. Without this, a misspelt column
-    /// would stay empty, and the user would notice it only after hours.
+    /// Notes wanted fields that no mapping extracts, and reports each immediately. Otherwise the user would notice only
+    /// after hours that a misspelt column stays empty.
     fn note_unfillable(&mut self, want: &[String]) {
         for name in want {
             if self.unfillable.len() < MOST_UNFILLABLE
@@ -207,8 +207,8 @@ impl Feeder {
         }
     }
 
-    /// Sends the batch. Records go first, so that no page is stored before the record it fills. If the crawl ends
-    /// meanwhile, the position in the input is not stored either.
+    /// Sends the batch. Records go to the store first, so that no page is stored before the record it fills. If the
+    /// crawl ends meanwhile, the position in the input is not stored either.
     fn send_batch(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
         self.report_dataset(&batch)?;
@@ -247,7 +247,7 @@ impl Feeder {
         for message in requests.into_messages() {
             self.feed_requests(message)?;
         }
-        // Flush the lists first, because lines that count as fed are never listed again.
+        // Flush the files of broken and repeated seeds first, because lines that count as fed are never listed again.
         self.repeated.flush()?;
         self.broken.flush()?;
         // The command's own crawl comes last, because the dispatcher stores the position in the input together with its

@@ -1,5 +1,5 @@
-//! The position in an input, as one number that the dispatcher stores. 4 bits count the readings from the start, 23
-//! bits are a hash of everything that was read, and 36 bits are the number of lines read.
+//! The position in an input, as one number that the dispatcher stores. 4 bits count how often the input was read from
+//! its start, 23 bits are a hash of everything that was read, and 36 bits are the number of lines read.
 //!
 //! A resumed crawl skips fed lines only if the input still begins with the lines that were read. An edited input is
 //! read from its start: no line may be lost, and the dispatcher recognises seeds that were fed before.
@@ -32,7 +32,7 @@ const LINE_BITS: u32 = 36;
 const BEGINNING_BYTES: usize = 4_096;
 
 impl Position {
-    /// The position of a crawl without an input.
+    /// The position of a crawl that has no input.
     pub const NOWHERE: Position = Position {
         reading: 0,
         beginning: 0,
@@ -83,8 +83,8 @@ impl Position {
         self.mark = mark;
     }
 
-    /// The position to begin at when an earlier run may have fed a part of the input, and the number of lines that
-    /// count as fed. `mark_at` returns the mark of the input after that many lines.
+    /// Decides where to begin if an earlier run may have fed a part of the input. Returns the position, and the number
+    /// of lines that count as fed. `mark_at` returns the mark of the input after that many lines.
     pub fn resume_position(
         mut self,
         fed_lines: u64,
@@ -122,7 +122,8 @@ impl Position {
             .then(|| encode_parts(self.reading, self.beginning, line))
     }
 
-    /// The line for which the store has this number; `None` if it belongs to another input or an earlier reading.
+    /// The line of this input that the store knows by this number; `None` if the number belongs to another input or an
+    /// earlier reading.
     pub fn line_at(&self, kept: u64) -> Option<u64> {
         let (reading, beginning, line) = decode_parts(kept);
         let is_here = (reading, beginning) == (self.reading, self.beginning);

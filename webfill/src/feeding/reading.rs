@@ -85,7 +85,7 @@ impl Seeds {
         Ok(())
     }
 
-    /// The mark of the input after this many lines.
+    /// The mark (position and hash) of the input after this many lines.
     fn mark_at(file: File, line: u64) -> Option<Mark> {
         let lines = Lines::from_reader(Box::new(FileFromStart::new(file)));
         lines.ok()?.mark_at(line)
@@ -101,12 +101,12 @@ impl Seeds {
 pub enum InputItem {
     /// Where reading begins. This is always the first item.
     Start(ReadStart),
-    /// A seed, and the mark of the input after it.
+    /// A seed, and the position and hash of the input after it.
     Seed(Seed, Mark),
     Broken(SeedFault),
     /// A chunk of documents, which are fed together.
     Chunk(Chunk),
-    /// Nothing was read for some time.
+    /// Nothing new was read for [`PAUSE`].
     Pause,
     End,
 }
@@ -137,10 +137,10 @@ impl ReadStart {
     }
 }
 
-/// Documents that were read together.
+/// Documents of a dataset that were read together, as seeds.
 pub struct Chunk {
     pub seeds: Vec<Result<Seed, SeedFault>>,
-    /// The mark of the input after these documents.
+    /// The position and hash of the input after these documents.
     pub mark: Mark,
 }
 

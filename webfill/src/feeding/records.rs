@@ -25,7 +25,7 @@ pub enum SeedState {
     Refused(String),
 }
 
-/// A seed, after its record was put into the store.
+/// The result of putting the record of a seed into the store.
 pub struct StoredSeed {
     pub put: SeedState,
     /// The earlier line of the input that has the same record, if there is one.

@@ -51,7 +51,7 @@ const PRINT_EVERY: Duration = Duration::from_secs(60);
 /// The default wait for sites that do not answer, when only such sites are left.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The dispatcher's names of the reasons for waiting that mean a failing site.
+/// The dispatcher's names of those reasons for waiting that mean a failing site.
 const FAILING: [&str; 4] = ["backoff", "retry", "block", "limit"];
 
 /// A part of the dispatcher's answer about a crawl that it has pruned or never had.
@@ -73,7 +73,7 @@ struct TableCrawls {
 pub struct FetchOrder {
     /// URLs that were never fetched before.
     pub new: Vec<String>,
-    /// URLs of pages to refresh. `is_in_newest`: the newest crawl has already fetched some of them.
+    /// URLs of pages to refresh. `is_in_newest` is whether the newest crawl has already fetched some of them.
     pub old: Vec<String>,
     pub is_in_newest: bool,
     /// URLs of failed pages to queue again, by the index of their crawl.
@@ -313,7 +313,8 @@ impl FleetFetcher {
                 let waits = info["waits"].as_array().into_iter().flatten();
                 reasons.extend(waits.filter_map(|wait| wait["text"].as_str().map(str::to_owned)));
                 if left == 0 {
-                    // The last outcome of the crawl is not written to the store yet.
+                    // The crawl has no tasks left but is not finished, because its last outcome is not written to the
+                    // store yet. Wait for it.
                     left = 1;
                 }
             }
@@ -428,7 +429,7 @@ impl Dispatcher {
             Ok(())
         });
         self.was_answered |= answer.is_ok();
-        // The fleet has refused because of its state, so this is not a usage error of the command.
+        // The fleet has refused the request because of its own state, so this is not a usage error of the command.
         answer.map_err(|fault| Fault {
             status: match fault.status {
                 ExitStatus::Usage => ExitStatus::Error,

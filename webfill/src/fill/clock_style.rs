@@ -11,7 +11,8 @@ use super::form::MOST;
 pub struct ClockStyle {
     /// Whether hours have two digits: `05:30` instead of `5:30`.
     is_padded: bool,
-    /// The text after the minutes: for times before noon, and for later times. On a 24-hour clock, both are the same.
+    /// The text after the minutes, such as ` am` and ` pm`: before noon, and from noon. On a 24-hour clock, both are
+    /// the same.
     behind: [String; 2],
     has_halves: bool,
 }
@@ -45,7 +46,8 @@ impl ClockStyle {
             .flatten()
             .any(|rest| is_am_pm(rest));
         let behind = match has_halves {
-            // If all known values are in one half of the day, the other half gets the same format.
+            // If all known values are in one half of the day, the other half gets the same text with `am` and `pm`
+            // exchanged.
             true => [
                 before
                     .clone()

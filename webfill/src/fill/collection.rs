@@ -26,7 +26,8 @@ use crate::mapping_command::learn::runtime;
 /// The most documents that are written together.
 const BATCH: usize = 500;
 
-/// The most written values that are remembered of a member: the last one, and those that a killed run may have written.
+/// For each member of a document, the most written values that are remembered: the last one, and those that killed runs
+/// may have written.
 const VALUES: usize = 4;
 
 /// The most refused writes that are listed.
@@ -241,7 +242,7 @@ struct Changes {
     after: Lines<BufReader<File>>,
 }
 
-/// The members of a document whose values differ: name, old value, new value.
+/// A member of a document whose value differs between the copy and the completed copy.
 struct Change {
     document: String,
     members: Vec<(String, Value, Value)>,

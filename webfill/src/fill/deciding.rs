@@ -108,8 +108,8 @@ pub(super) struct Decider<'d> {
     pub(super) values: &'d mut ValueNumbers,
     pub(super) precision: f64,
     pub(super) doubted: &'d HashMap<u32, &'d Doubt>,
-    /// Whether values of a field on pages of a layout are precise enough to fill gaps, by the number of the layout and
-    /// of the field.
+    /// Whether values are precise enough to fill gaps, by layout of pages and by field. Both are given by their
+    /// numbers.
     pub(super) permitted: HashMap<(u32, usize), bool>,
     /// The appearance of known values, by field; only for fields with proposals.
     pub(super) looks: HashMap<usize, Appearance>,
@@ -282,7 +282,7 @@ impl Decider<'_> {
                 std::cmp::Reverse(numbers.len()),
             )
         })?;
-        // The page has another value that is as likely, and no other site confirms the chosen one.
+        // The page has another value that is as likely, and no other site confirms the chosen value.
         let is_disputed = best.is_disputed && judged.chosen.iter().any(|value| value.sites < 2);
         let confidence = match is_disputed {
             true => judged.confidence.min(DISPUTED),

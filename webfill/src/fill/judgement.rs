@@ -23,7 +23,8 @@ pub struct Verdict {
     sites: BTreeMap<String, u32>,
 }
 
-/// A value that no page has. It stands for the unknown reading of a chain that was learned without the page.
+/// A made-up value that no page has. It stands for the unknown value that a chain misreads on a page, if the chain was
+/// learned without this page.
 const MISREAD: &str = "\0";
 
 /// Numbers values. Equal values, also in different forms, get the same number.
@@ -100,8 +101,8 @@ impl KnownVerdict {
         }
     }
 
-    /// Whether a page has the value, and the chance of that. The presence is unknown if the value was compared with no
-    /// page.
+    /// Whether a page has the known value, and the probability that it is there by chance. The first is unknown if the
+    /// value was compared with no page.
     fn presence_of(&self, place: usize) -> (Presence, f32) {
         let presence = self.presences.get(place).copied();
         presence.unwrap_or((Presence::Unknown, 0.0))
@@ -126,7 +127,8 @@ fn readings_of<'r>(
         let Some((target, _)) = pages.target(&url) else {
             continue;
         };
-        // A page that several rows link to belongs to none of them. A page of another row does not belong to this row.
+        // Skip a page that several rows link to, because it belongs to none of them, and a page that another row links
+        // to.
         let is_of_others = |rows: &BTreeSet<u32>| rows.len() > 1 || !rows.contains(&(row as u32));
         if targets.get(target).is_some_and(is_of_others) {
             continue;

@@ -66,8 +66,8 @@ pub fn learn_unmapped_pages(
     Ok(has_new)
 }
 
-/// The name under which a site's pages of new kinds of URL are noted as tried. Its pages of other layouts have the
-/// site's own name.
+/// The key under which the tried pages of a site are stored if they have a new kind of URL. Tried pages of other
+/// layouts are stored under the name of the site.
 fn new_kind_name(site: &str) -> String {
     format!("{site} new")
 }
@@ -101,7 +101,7 @@ fn sites_that_know_more(
     pages_of_sites
 }
 
-/// For each chosen site, the number of its rows with a known value, by field.
+/// For each site that `is_wanted` selects, and for each field, the number of rows with a known value.
 fn known_counts(table: &Table, pages: &Pages<'_>, is_wanted: &dyn Fn(&str) -> bool) -> KnownCounts {
     let mut counts: BTreeMap<String, Option<Vec<usize>>> = BTreeMap::new();
     for (place, link) in table.links.iter().enumerate() {
@@ -141,8 +141,8 @@ fn sampled_pages(table: &Table, pages: &Pages<'_>, sample: &[u32]) -> BySite {
     sampled
 }
 
-/// The sampled pages of sites that now have many more of them than their mappings were learned from, as after an
-/// interrupted run.
+/// The sampled pages of sites that now have many more such pages than when their mappings were learned, for example
+/// after an interrupted run.
 fn pages_of_sites_learned_from_few(
     table: &Table,
     pages: &Pages<'_>,

@@ -76,8 +76,8 @@ impl Mappings {
         place.map_or(u32::MAX, |place| place as u32)
     }
 
-    /// The same mappings, except that each field of a learned mapping yields all values, even if it normally takes the
-    /// first.
+    /// The same mappings, except that each field of a learned mapping yields all its values, even if it normally takes
+    /// only the first one.
     pub fn with_all_values(&self) -> Result<MappingSet, Fault> {
         let of_mapping = |(name, mapping): (&String, &Value)| {
             let mut mapping = mapping.clone();
@@ -389,12 +389,12 @@ pub fn save_known_counts(project: &Project, counts: KnownCounts) -> Result<(), F
     write_atomically(&known_counts_file(project), text.as_bytes())
 }
 
-/// The file of known counts. No site can have its name.
+/// The file with the number of known values per site. No site can have the same name as the file.
 fn known_counts_file(project: &Project) -> PathBuf {
     project.learned_folder().join("+known-values.json")
 }
 
-/// The file of tried pages. No site can have its name.
+/// The file of pages that learning has tried. No site can have the same name as the file.
 fn tried_file(project: &Project) -> PathBuf {
     project.learned_folder().join("+other-layouts.json")
 }

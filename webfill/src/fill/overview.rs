@@ -50,7 +50,7 @@ impl Step {
     }
 }
 
-/// The overview of a table.
+/// The data for the overview of a table.
 pub struct Overview<'o> {
     pub table: &'o Table,
     pub pages: &'o Pages<'o>,

@@ -27,10 +27,10 @@ const CONFIDENCE: f64 = 0.3;
 /// The values of a field on the pages of a site.
 #[derive(Default)]
 struct Values {
-    /// The known values of rows. `instead` counts the differing values on the pages of these rows.
+    /// The known values of rows. `instead` counts the other values that the pages of these rows have.
     known: Vec<String>,
     instead: BTreeMap<String, usize>,
-    /// For each value, the positions of the cells that it was to fill.
+    /// For each value, the positions of the gaps that it was to fill.
     filling: BTreeMap<String, Vec<usize>>,
 }
 

@@ -75,7 +75,7 @@ pub struct UnreadValue {
 /// Some known values of a column.
 struct Column {
     values: Vec<OtherValue>,
-    /// The share of the rows from which the values were taken.
+    /// The share of the column's rows from which these values were taken.
     taken: f32,
 }
 
@@ -104,7 +104,7 @@ pub fn read_pages(
     let columns: Vec<Column> = (0..table.fields.len())
         .map(|field| Column::from_field(table, field))
         .collect();
-    // A mapping may have another index after others were learned.
+    // After other mappings were learned, a mapping may have another index in the set.
     readings.retain(|url, reading| {
         let Some(index) = mappings.set.find(url) else {
             return false;

@@ -14,8 +14,8 @@ use super::table::Table;
 /// one group.
 const MOST_SHAPES: usize = 8;
 
-/// The first part of a path belongs to the shape if at least this many URLs share it. If a site has more than 250
-/// links, it is a fiftieth of them.
+/// The first part of a path belongs to the shape of a URL if at least this many URLs share that part. For a site with
+/// more than 250 links, the limit is a fiftieth of them.
 const SHARED: usize = 5;
 
 /// Chooses the links to learn from, site by site. Returns their indexes.

@@ -9,7 +9,7 @@ use super::deciding::{Cell, State};
 use super::reading::contains_value;
 use super::table::Table;
 
-/// At least this many known lists must be cut off at that length.
+/// At least this many known lists must be cut off at the same length.
 const SHOWN_BY: usize = 2;
 
 /// The confidence in a list that is probably cut off. It is so low that the list is never filled in.
@@ -25,7 +25,8 @@ struct Lists {
     filling: Vec<usize>,
 }
 
-/// Withdraws lists of the longest length, if known lists are cut off at that length.
+/// Withdraws the lists that have the greatest length of their column and site, if known lists are cut off at that
+/// length.
 pub fn withdraw_shortened_lists(table: &Table, cells: &mut [Cell]) {
     let mut columns: BTreeMap<(usize, String), Lists> = BTreeMap::new();
     for (at, cell) in cells.iter().enumerate() {

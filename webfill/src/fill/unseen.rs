@@ -86,7 +86,7 @@ impl KnownFields {
         known
     }
 
-    /// The fields with gaps that have no known value on this site, but on another site.
+    /// The fields with gaps that have a known value on another site, but none on this one.
     fn wanted_fields(&self, site: &str) -> BTreeSet<usize> {
         let none = BTreeSet::new();
         let own = self.known.get(site).unwrap_or(&none);

@@ -40,7 +40,7 @@ pub(super) async fn write_pages(
         let line = json!({
             "file": name,
             "url": sample.url,
-            // The text is in UTF-8, whatever the page declares.
+            // The kept text is in UTF-8, whatever the original page declares.
             "content_type": "text/html; charset=utf-8",
             "page": sample.page,
             "at": iso_time(sample.at_ms),

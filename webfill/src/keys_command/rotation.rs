@@ -100,7 +100,7 @@ fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
     let (present, next) = (folder.secret_file(DISPATCHER), folder.secret_file(NEXT));
     let owner = |path: &Path| fs::symlink_metadata(path).map(|file| file.uid());
     let (Ok(of_present), Ok(of_next)) = (owner(&present), owner(&next)) else {
-        // The code that reads a missing file reports it.
+        // A missing key is reported by the code that reads it.
         return Ok(());
     };
     if of_present == of_next {
@@ -115,7 +115,7 @@ fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
     )))
 }
 
-/// The replacement of one key file by its next version.
+/// One step of the rotation: replaces a key file by its next version.
 struct Step {
     present: PathBuf,
     next: PathBuf,

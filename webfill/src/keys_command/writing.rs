@@ -128,7 +128,7 @@ pub(super) fn copy_owner_and_mode(new: &Path, present: &Path) -> io::Result<()> 
     Ok(())
 }
 
-/// The user who runs this process, by name if the machine knows it; under `sudo`, both users.
+/// The name of the user who runs this process, or the number if the name is unknown; under `sudo`, both users.
 fn user_name() -> String {
     let uid = fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid());
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();

@@ -14,7 +14,7 @@ change it, change the help texts in `webfill/src`. [data.md](data.md) explains
 what commands print and how they exit.
 ";
 
-/// The guide that the page of a command links to.
+/// The guide in `docs/` that the reference of each command links to.
 const GUIDES: [(&str, &str); 29] = [
     ("webfill audit", "../explanation/security.md#the-audit-log"),
     ("webfill backup", "../how-to/operate.md"),
@@ -135,7 +135,7 @@ fn description_of(command: &Command) -> String {
     }
 }
 
-/// An argument as it is typed: `--delay SECONDS` for `--delay <SECONDS>`.
+/// Formats an argument as it is typed: `--delay SECONDS` for `--delay <SECONDS>`.
 fn usage_of(argument: &Arg) -> String {
     let values = match argument
         .get_num_args()
@@ -161,7 +161,8 @@ fn values_of(argument: &Arg) -> String {
     let possible = argument.get_possible_values();
     if !possible.is_empty() && !argument.is_hide_possible_values_set() {
         let names: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
-        // A longer list does not fit into the column, so it is part of the meaning.
+        // List the possible values, unless the list is too long for the column. A longer list becomes part of the
+        // meaning.
         if names.concat().len() < 40 {
             return names.join("|");
         }

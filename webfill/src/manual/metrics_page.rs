@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 const TEXT: &str = include_str!("metrics_page.txt");
 
-/// All time series with the same name.
+/// All time series of a metric with the same name.
 struct Family<'p> {
     name: &'p str,
     help: &'p str,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A schema, with the data for its files.
+/// A JSON Schema, with the data for its two files.
 struct Described {
     /// The name of both files: `NAME.schema.json` and `NAME.md`.
     name: &'static str,
@@ -137,7 +137,7 @@ fn add_rows(page: &mut String, within: &str, object: &Value, whole: &Value) {
     }
 }
 
-/// The definition that a schema refers to.
+/// Finds the definition in `$defs` that a schema refers to.
 fn find_definition<'s>(schema: &Value, whole: &'s Value) -> Option<&'s Value> {
     whole["$defs"].get(definition_name(schema)?)
 }
@@ -146,7 +146,7 @@ fn definition_name(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.strip_prefix("#/$defs/")
 }
 
-/// The description of a schema, with those of its single values.
+/// Describes a schema, including the meanings of its single values.
 fn describe_meaning(schema: &Value) -> String {
     let mut about = escape_markdown(schema["description"].as_str().unwrap_or_default());
     for choice in schema["oneOf"].as_array().into_iter().flatten() {
@@ -159,7 +159,7 @@ fn describe_meaning(schema: &Value) -> String {
     about
 }
 
-/// The type of a schema with its limits: `array of string (at most 50 characters), at most 100 items`.
+/// Describes the type of a schema with its limits: `array of string (at most 50 characters), at most 100 items`.
 fn describe_type(schema: &Value) -> String {
     match definition_name(schema) {
         Some("processor") => return "[processor](processors.md)".to_owned(),
@@ -204,7 +204,7 @@ fn describe_type(schema: &Value) -> String {
     names.join(" or ") + &limits
 }
 
-/// The limits of a value itself, without those of its items.
+/// Describes the limits of a value itself, without those of its items.
 fn describe_limits(schema: &Value) -> Option<String> {
     let mut limits = Vec::new();
     match (
@@ -246,7 +246,7 @@ fn format_code(value: &Value) -> String {
     }
 }
 
-/// The text with Markdown's marks escaped outside of code.
+/// Escapes Markdown's marks in a text, except within code spans.
 fn escape_markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut is_code = false;

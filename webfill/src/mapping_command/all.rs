@@ -107,8 +107,8 @@ impl CaseRun<'_> {
     }
 }
 
-/// The result without its rows, which are compared one by one. Otherwise one missing value in a row would make all rows
-/// appear different.
+/// Removes the rows from a result. They are compared one by one, because otherwise one missing value in a row would
+/// make all rows appear different.
 fn without_rows(result: &Value) -> Value {
     let mut result = result.clone();
     if let Some(members) = result.as_object_mut() {

@@ -65,7 +65,7 @@ impl Host for DashboardHost {
 }
 
 fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<FetchedPage, Fault> {
-    // The provider reads the index of kept pages only if a source is a URL. From the index it knows the time of the
+    // Name the URL as a source: only then does the provider read the index of kept pages, which has the time of the
     // last request to the site.
     let asked = Source::from_url(url);
     let mut fetching = PageProvider::open(options, mappings, &[asked])?;
@@ -109,7 +109,7 @@ fn keep_case_in(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
     case.save_case()
 }
 
-/// Converts a listing that a job has read.
+/// Parses a listing (the rows that a mapping has read) from the JSON of an editor's job.
 fn parse_listing(read: &Value) -> Listing {
     let rows = read["rows"].as_array().into_iter().flatten().enumerate();
     let links = |position: usize| {
@@ -138,8 +138,8 @@ pub fn run_dashboard_job() -> Result<ExitStatus, Fault> {
     };
     // If memory runs out, the kernel should kill this process first. If this setting fails, nothing else breaks.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    // The thread that reads pages restricts its own access, and the system calls of this thread, too. This thread only
-    // waits for it.
+    // The new thread restricts its own access to files, and the system calls of all threads. This thread only waits for
+    // it.
     let working = std::thread::Builder::new()
         .stack_size(STACK_BYTES.max(PageReader::STACK_BYTES))
         .spawn(move || {

@@ -19,7 +19,7 @@ use crate::settings::Settings;
 /// The folder of kept pages, beside the mapping.
 const FOLDER: &str = "pages";
 
-/// Everything needed to provide pages.
+/// Provides pages, from the folder of kept pages or from the web.
 pub struct PageProvider<'o> {
     options: &'o PageFetchOptions,
     kept: PageFolder,

@@ -13,7 +13,7 @@ use crate::demand::table::{table, without_control_characters};
 const PAGES_IN_TEXT: usize = 3;
 const PAGES_IN_JSON: usize = 10;
 
-/// The results of several pages.
+/// Counts over several pages how often mappings fill their fields.
 #[derive(Default)]
 pub struct FillRates {
     pages: usize,
@@ -29,7 +29,7 @@ struct MappingRates {
     rows: Vec<RowRates>,
 }
 
-/// The counts of the rows of one rule.
+/// Counts how often the fields of one row rule are filled. Such a rule reads rows from pages into a dataset.
 struct RowRates {
     dataset: String,
     rows: usize,

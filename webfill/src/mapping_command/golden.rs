@@ -18,10 +18,10 @@ use super::writing::write_atomically;
 /// The name of the folder of golden cases, which is beside the mappings.
 pub const FOLDER: &str = "golden";
 
-/// The members that are compared.
+/// The members of a golden case that are compared.
 const COMPARED: [&str; 4] = ["mapping", "fields", "rows", "links"];
 
-/// The longest name that a case gets from its URL.
+/// The longest name, in characters, that is made from a URL for a golden case.
 const MOST_NAME_CHARS: usize = 80;
 
 /// A golden case in the folder.
@@ -76,7 +76,7 @@ impl Case {
         })
     }
 
-    /// The expected and the actual result, if they differ.
+    /// Compares the expected with the actual result; `None` if they are equal.
     pub fn difference(&self, found: Option<&Extraction>) -> Option<Difference> {
         let listings = found.map_or(&[][..], |found| &found.listings);
         let found = found.map_or_else(|| json!({"mapping": null}), result_json);
@@ -244,7 +244,8 @@ fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_plain)
 }
 
-/// Makes a name from the last parts of a URL: `ada_html_x_1` for `https://people.example/p/ada.html?x=1`.
+/// Makes a name for a golden case from the last parts of a URL: `ada_html_x_1` for
+/// `https://people.example/p/ada.html?x=1`.
 pub fn case_name_from_url(url: &Url) -> String {
     let path = url.path().trim_end_matches('/');
     let last = path.rsplit('/').next().unwrap_or_default();

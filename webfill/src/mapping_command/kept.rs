@@ -16,7 +16,7 @@ use webfill_worker::{Now, SinglePage, is_document};
 use super::listed_file::path_in_folder;
 use super::sources::{Source, SourcePlace};
 
-/// The name of the index.
+/// The name of the index file in a folder of kept pages.
 pub const INDEX: &str = "pages.jsonl";
 /// The number of hash digits in a file name. They are enough to give each page of a host its own file.
 const HASH_DIGITS: usize = 12;
@@ -51,7 +51,7 @@ impl PageFolder {
         folder.join(INDEX).is_file()
     }
 
-    /// Makes a folder of kept pages without an index.
+    /// Represents a folder whose index is not read. It has no known pages or requests.
     pub fn without_index(folder: &Path) -> PageFolder {
         PageFolder {
             folder: folder.to_owned(),

@@ -37,7 +37,7 @@ use self::stored::StoredCrawl;
 use crate::cli::MappingLearnOptions;
 use crate::settings::Settings;
 
-/// Runs the command, on a thread whose stack is large enough for reading pages.
+/// Runs `webfill mapping learn` on a thread whose stack is large enough for reading pages.
 pub fn run(options: MappingLearnOptions) -> Result<ExitStatus, Fault> {
     run_on_thread("learn", move || learn(&options))
 }
@@ -56,7 +56,7 @@ pub fn run_on_thread(
     ended.unwrap_or_else(|_| Err(Fault::error("learning failed")))
 }
 
-/// A runtime for reading stores.
+/// Creates a Tokio runtime for reading stores.
 pub fn runtime() -> Result<Runtime, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

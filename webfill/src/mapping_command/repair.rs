@@ -24,7 +24,7 @@ use crate::cli::MappingRepairOptions;
 use crate::mapping_files::load_files;
 use crate::stdout::print;
 
-/// Runs the command, on a thread whose stack is large enough for reading pages.
+/// Runs `webfill mapping repair` on a thread whose stack is large enough for reading pages.
 pub fn run(options: MappingRepairOptions) -> Result<ExitStatus, Fault> {
     run_on_thread("repair", move || repair(&options))
 }

@@ -93,7 +93,7 @@ fn match_rows(
     (0..expected.len()).map(|at| (at, place(at))).collect()
 }
 
-/// The keys of all rows, if they are unique.
+/// The key of each row; `None` if two rows have the same key.
 fn unique_keys(rows: &[&Map<String, Value>], key: &[String]) -> Option<Vec<String>> {
     let key_of = |row: &&Map<String, Value>| {
         let values: Vec<&Value> = key.iter().filter_map(|name| row.get(name)).collect();

@@ -17,7 +17,7 @@ const OTHER_POSITION: &str = "#";
 /// The width of the gap between two columns.
 const GAP: usize = 2;
 
-/// The table for the rows of one rule. Results of `write!` are ignored, because writing to a string cannot fail.
+/// Formats the rows of one rule as a table. Results of `write!` are ignored, because writing to a string cannot fail.
 pub fn format_rows(listing: &Listing) -> String {
     let dataset = without_control_characters(&listing.dataset);
     let count = match listing.rows.len() {
@@ -86,7 +86,7 @@ fn describe_links(listing: &Listing) -> String {
     )
 }
 
-/// The columns that fit on a screen, and the columns that do not.
+/// Chooses the columns that fit on a screen. Returns these, and those that do not fit.
 fn choose_columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
     let shown = || listing.rows.iter().take(ROWS_SHOWN);
     let mut room = TABLE_CHARS - POSITION.len();

@@ -35,7 +35,7 @@ pub fn format_trace(trace: &Trace, page: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// The result of a mapping, without its steps.
+/// Formats the result of a mapping, without its steps.
 pub fn format_result(extraction: &Extraction, page: &str) -> String {
     let mapping = extraction.mapping.as_deref().unwrap_or("none");
     let mut text = format!(

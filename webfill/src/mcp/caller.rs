@@ -17,7 +17,7 @@ pub struct Caller {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
     /// The number of notifications that were sent. It serves as the progress number, because the protocol requires a
-    /// number that grows, and the real progress may decrease when links are found.
+    /// number that grows. The real progress may decrease when links are found.
     sent: u32,
     last: Option<Instant>,
     closing: watch::Receiver<bool>,

@@ -83,8 +83,8 @@ fn parse_cursor(cursor: &str, changed: u128) -> Result<u64, Fault> {
     }
 }
 
-/// The entries that match and fit into an answer. The second value is the number of entries read so far, if there may
-/// be more.
+/// Reads the entries that match and fit into an answer. The second value is the number of entries read so far, if there
+/// may be more.
 fn read_part(
     mut entries: impl Iterator<Item = Entry>,
     limit: usize,

@@ -163,7 +163,7 @@ impl Tables {
         let summary = run_blocking(move || read_summary(&overview)).await?;
         let state = match (&end, fill) {
             _ if is_elsewhere => ELSEWHERE,
-            // A signal before the run has read its table ends it without an exit code.
+            // If a signal arrives before the run has read its table, the run ends without an exit code.
             (Some(End { code: None, .. }), Some(fill)) if fill.was_asked_to_stop() => STOPPED,
             (Some(end), fill) => match describe_end(&name, end)? {
                 "complete" if fill.is_some_and(|fill| fill.is_dry) => "planned",
@@ -219,7 +219,7 @@ async fn wait_for_other_process(
     Ok(())
 }
 
-/// The state of a run that ended by itself or was stopped.
+/// Describes how a run has ended. If it has failed, this is an error with the reason.
 fn describe_end(name: &str, end: &End) -> Result<&'static str, Fault> {
     let is = |status: ExitStatus| end.code == Some(i32::from(status.code()));
     if is(ExitStatus::Done) {

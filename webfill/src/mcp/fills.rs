@@ -23,7 +23,7 @@ const MOST_ENDED: usize = 64;
 const MOST_PRINTED: u64 = 64 << 10;
 /// How many of the last lines of its standard error are kept.
 const MOST_LINES: usize = 20;
-/// How many bytes of each such line are kept.
+/// How many bytes of each line of standard error are kept.
 const LONGEST_LINE: u64 = 64 << 10;
 
 /// When the server ends: how long runs may drain, and how long they may take to stop after that.
@@ -49,7 +49,7 @@ struct Runs {
     is_ending: bool,
 }
 
-/// A run.
+/// A run of `webfill fill`.
 #[derive(Debug)]
 pub struct Fill {
     child: Arc<Mutex<Child>>,
@@ -291,7 +291,7 @@ fn parse_event(line: &str) -> Option<(String, Value)> {
     Some((kind, event))
 }
 
-/// The last message that the program has printed. It may have several lines.
+/// The last message that the program has printed on standard error. It may have several lines.
 fn last_message(said: &[String]) -> String {
     let start = said.iter().rposition(|line| line.starts_with(PREFIX));
     let said = said[start.unwrap_or(0)..].join("\n");

@@ -41,7 +41,7 @@ impl Folder {
         let beside = table.parent().unwrap_or(&self.0);
         for entry in list_folder(beside) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            // Partial files have hidden names.
+            // The name of a partial file is that of the output with a dot before it.
             if name.trim_start_matches('.').starts_with(&outputs) {
                 self.refuse_escapes(&entry)?;
             }

@@ -174,7 +174,7 @@ fn record_row(row: &RecordRow) -> Value {
         "id": row.id,
         "missing": row.missing,
         "resolved_at": row.resolved_at_ms.map(iso_time),
-        // The fields are null here if they are long. `read_record` returns them.
+        // The list omits long fields, so they are null here. `read_record` returns them.
         "fields": row.fields,
     })
 }

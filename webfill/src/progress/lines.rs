@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 const SECOND: Duration = Duration::from_secs(1);
 const MOST_A_SECOND: usize = 10;
 
-/// The least time between two lines of counts. It leaves room for other lines.
+/// The shortest time between two lines of counts. It leaves room for other lines within the limit.
 const COUNTS_EVERY: Duration = Duration::from_millis(200);
 
 /// The times when the last lines of this process were printed.
 static PRINTED: Mutex<VecDeque<Instant>> = Mutex::new(VecDeque::new());
 
-/// Prints counts that change continually.
+/// Prints the counts of a crawl or a feed, which change continually.
 #[derive(Default)]
 pub struct Counts {
     printed: Option<(Instant, Value)>,

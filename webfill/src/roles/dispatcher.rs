@@ -1,4 +1,4 @@
-//! `webfill dispatcher`.
+//! Runs `webfill dispatcher`: turns flags and settings into the setup of the dispatcher.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -72,7 +72,8 @@ pub fn run_dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     log_fault(webfill_dispatcher::run(setup, sent, read_again))
 }
 
-/// The protection of requests over HTTP.
+/// Reads the certificate and the tokens that protect HTTP requests. The dispatcher of `webfill crawl` serves no HTTP,
+/// so it has none.
 fn load_protection(settings: &Settings, is_local: bool) -> Result<Protection, Fault> {
     match is_local {
         true => Ok(Protection::default()),
@@ -139,7 +140,8 @@ fn dispatcher_setup(
     })
 }
 
-/// The journal of the dispatchers, if the settings want one. `webfill crawl` has one dispatcher, which needs none.
+/// The setup of the journal, through which a second dispatcher can take over; `None` if the settings want no journal.
+/// `webfill crawl` has one dispatcher, which needs none.
 fn journal_setup(
     settings: &Settings,
     state: &StateFolder,
@@ -236,8 +238,8 @@ pub fn to_distributed_mappings(mappings: &MappingSet) -> Mappings {
     }
 }
 
-/// How the dispatcher treats a restored state folder. Nobody starts the dispatcher of `webfill crawl` by hand, so it
-/// never has the flag `--restored`.
+/// How the dispatcher treats a state folder that was restored from a backup. Nobody starts the dispatcher of `webfill
+/// crawl` by hand, so it never has the flag `--restored`.
 fn restoring_setup(settings: &Settings, is_declared: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {

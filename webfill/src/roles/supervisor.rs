@@ -1,4 +1,4 @@
-//! `webfill supervisor`.
+//! Runs `webfill supervisor`: turns flags and settings into the setup of the supervisor.
 
 use webfill_dispatcher::Endpoints;
 use webfill_service::claim_file::ClaimFile;
@@ -86,7 +86,7 @@ pub fn run_supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let probes = probes.map_err(Fault::usage)?;
     let ended = log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
-        // `webfill crawl` has only one supervisor, because its state folder is locked, so the number can be fixed.
+        // `webfill crawl` has only one supervisor, because its state folder is locked, so its number is always 0.
         instance: if is_local { 0 } else { state.instance()? },
         is_local,
         claim: is_local.then(|| ClaimFile::in_folder(&settings.state)),

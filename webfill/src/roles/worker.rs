@@ -1,4 +1,4 @@
-//! `webfill worker`, and the process that reads a document for it.
+//! Runs `webfill worker`, and `webfill read-document`, the process that reads a document for a worker.
 
 use webfill_service::state::socket_folder;
 use webfill_service::{ExitStatus, Fault, log, signals};

@@ -9,7 +9,7 @@ use crate::export::columns::{BEHIND_FIELDS, FIELDS, PAGES, urls_of_record};
 
 const NO_URL: &str = "no URL: the record was given without one, and no page has filled it";
 
-/// Reads an exported object; `None` if the object is not from an export.
+/// Reads an object that `webfill export` has written; `None` for any other object.
 pub(super) fn read_exported_object(
     object: &Map<String, Value>,
 ) -> Option<Result<LineContent, String>> {
@@ -45,7 +45,7 @@ fn read_record(object: &Map<String, Value>) -> Result<LineContent, String> {
     })
 }
 
-/// The meanings of the columns of an exported CSV file; `None` if it is not one.
+/// The columns of a CSV file that `webfill export` has written; `None` for the heading of any other file.
 pub(super) fn columns_of_export(names: &[String]) -> Option<Vec<Column>> {
     let begins_alike = names.len() >= PAGES.len()
         && PAGES

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use webfill_values::parse_exact_json;
 
-/// The value of a cell written by [`crate::export`]. Lists and objects are written as JSON. A text that would otherwise
-/// be read as a list or an object is written as JSON, too.
+/// Parses a cell written by [`crate::export`]. Lists and objects are written as JSON. A text that would otherwise be
+/// read as a list or an object is written as JSON, too.
 pub fn parse_exported_cell(cell: String) -> Value {
     let is_json = cell.starts_with(['[', '{']) || is_marked_text(&cell);
     let value = is_json.then(|| parse_exact_json(&cell).ok()).flatten();

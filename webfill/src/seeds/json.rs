@@ -16,7 +16,7 @@ const ONLY_OF_RECORDS: [&str; 4] = ["id", "urls", "fields", "want"];
 /// The error about an unknown key suggests a known key that is at most this many edits away.
 const NEAR: usize = 2;
 
-/// Reads a line.
+/// Reads a JSON line as a seed.
 pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<LineContent, SeedFault> {
     let fault = |reason: String| SeedFault::new(0, reason, text);
     let parsed = webfill_api::parse(text).map_err(|refusal| fault(refusal.message))?;
@@ -117,7 +117,7 @@ fn take_urls(object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
     Ok(urls)
 }
 
-/// Converts a list of texts. A single text counts as a list of one.
+/// Parses the value of `key` as a list of texts. A single text counts as a list of one.
 pub(super) fn parse_texts(key: &str, value: Value) -> Result<Vec<String>, String> {
     let texts = match value {
         Value::String(text) => return Ok(vec![text]),

@@ -24,7 +24,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The mark after the next line or document, whose text is `content`.
+    /// The mark of the input after one more line or document, whose text is `content`.
     pub fn after_line(self, content: &[u8]) -> Mark {
         Mark {
             line: self.line + 1,
@@ -33,18 +33,18 @@ impl Mark {
     }
 }
 
-/// One line, without its end.
+/// A line of the input, without its line break.
 pub(crate) struct Line {
     /// The number of the line, counted from 1.
     pub(crate) number: u64,
     pub(crate) text: LineText,
-    /// The mark after the line.
+    /// The mark (position and hash) of the input after the line.
     mark: Mark,
 }
 
 pub(crate) enum LineText {
     Whole(Vec<u8>),
-    /// The line is too long, or the input failed while it was read. After a failure, no line follows.
+    /// A line that is too long, or during which the input failed. After a failure, no line follows.
     Broken {
         reason: String,
         beginning: Vec<u8>,
@@ -77,7 +77,7 @@ impl Lines {
         Lines::from_reader(Box::new(file))
     }
 
-    /// The lines of any input.
+    /// Reads the lines of any input.
     pub(crate) fn from_reader(input: Box<dyn Read + Send>) -> Result<Lines, String> {
         let (beginning, input) = peek_beginning(input).map_err(|error| error.to_string())?;
         if !beginning.starts_with(&GZIP) {
@@ -89,7 +89,7 @@ impl Lines {
         Lines::from_text(&beginning, unpacked)
     }
 
-    /// The lines of an input whose first bytes are `beginning`. `input` still returns these bytes.
+    /// Reads the lines of an input whose first bytes are `beginning`. `input` still returns these bytes.
     fn from_text(beginning: &[u8], mut input: Box<dyn Read + Send>) -> Result<Lines, String> {
         match beginning {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {

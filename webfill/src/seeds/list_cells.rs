@@ -113,7 +113,7 @@ impl ListCells {
         self.fields.contains(field)
     }
 
-    /// The value of a cell that is not blank. In a cell for lists, JSON is recognised, too.
+    /// Converts a cell that is not blank to a value. In a field of lists, a JSON list is recognised, too.
     pub fn parse_cell(&self, field: &str, cell: String) -> Value {
         if !self.has_field(field) {
             return Value::String(cell);

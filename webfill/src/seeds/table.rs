@@ -169,7 +169,7 @@ impl Header {
 }
 
 impl Header {
-    /// The value of a cell. `otherwise` converts a cell that is not a list.
+    /// Converts a cell to a value. `otherwise` converts a cell that is not a list.
     fn parse_cell(&self, field: &str, cell: String, otherwise: impl Fn(String) -> Value) -> Value {
         match &self.lists {
             _ if is_blank(&cell) => Value::Null,
@@ -216,7 +216,7 @@ struct Row {
     text: Vec<u8>,
     /// The lines after the first one, which are put back if the row is broken.
     rest: Vec<Line>,
-    /// Whether text follows a closing quote.
+    /// Whether text follows a closing quote within the same cell.
     is_askew: bool,
 }
 

@@ -35,7 +35,7 @@ impl SettingsFile<'_> {
         match toml::from_str::<Settings>(&self.text) {
             Ok(_) => "the environment".into(),
             Err(error) if error.message() == fault.message() => self.place_of(&error),
-            // Parsing stops at another fault first, so the line of this one is not known.
+            // If parsing stops at another fault first, the line of this one is not known.
             Err(_) => self.path.display().to_string(),
         }
     }

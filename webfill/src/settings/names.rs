@@ -16,7 +16,7 @@ const MAX_SLIPS: usize = 3;
 /// Environment variables that belong to a flag, not to a setting.
 const OF_FLAGS: [&str; 1] = ["RECORDS"];
 
-/// Every setting that has an environment variable. The limits of applications have none.
+/// The keys and kinds of all settings that have an environment variable. The limits of applications have none.
 pub(super) fn settings_with_variables() -> impl Iterator<Item = (&'static str, Kind)> + Clone {
     let settings = SETTINGS.iter().map(|setting| (setting.key, setting.kind));
     settings.filter(|(key, _)| !key.starts_with("applications."))

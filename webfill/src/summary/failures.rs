@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use serde_json::{Value, json};
 use webfill_wire::Outcome;
 
-/// The most sites that are named.
+/// The most sites that the summary names.
 const SITES_NAMED: usize = 5;
 
 /// The way in which a URL failed.
@@ -26,8 +26,8 @@ impl Failure {
         }
     }
 
-    /// The value of `--retry` for this failure, if it may be temporary. A missing page has none, because it mostly
-    /// stays missing.
+    /// The value of `--retry` for this failure, if it may be temporary. A page that does not exist has none, because it
+    /// will hardly appear.
     fn retry_name(&self) -> Option<String> {
         match self.status_code {
             Some(403 | 408 | 425 | 429 | 500..) => Some(format!("{self}")),

@@ -31,8 +31,8 @@ pub struct Findings {
     pub fields: FieldsByMapping,
     /// The current alerts of mappings that have read pages of the crawl.
     pub alerts: Vec<Alert>,
-    /// The fields of these mappings that are filled only by an alternative chain, because the first chain no longer
-    /// yields anything.
+    /// Fields of mappings that are filled only by an alternative chain, because their first chain no longer yields
+    /// anything.
     pub warnings: Vec<Warning>,
     /// The number of changed pages and new documents, if the crawl compared pages.
     pub of_run: Option<RunResults>,
@@ -40,7 +40,7 @@ pub struct Findings {
     pub lists: Option<ListCounts>,
 }
 
-/// Explains to people why pages have not filled records.
+/// Explains why pages have not filled records. `why` is the name of the reason in the store.
 fn explain_doubt(why: &str) -> &str {
     match why {
         "other_values" => {

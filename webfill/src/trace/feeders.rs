@@ -35,7 +35,7 @@ impl Feeders {
         }
     }
 
-    /// Notes the crawl that a log line about the URL mentions.
+    /// Adds the crawl that a log line about the URL mentions.
     pub(super) fn note_crawl(&mut self, line: &Value) {
         let text = |key: &str| line[key].as_str().map(str::to_owned);
         self.crawls.extend(text("app_id").zip(text("crawl_id")));
@@ -79,7 +79,7 @@ impl Feeders {
         }
     }
 
-    /// One step of the history for each feeder, at the time of its first feed.
+    /// Makes one step of the history for each feeder, at the time of its first feed.
     pub(super) fn steps(self, place: usize) -> Vec<Step> {
         let each = self.found.into_iter().enumerate();
         let step = |(index, ([_, crawl_id, who, by, address], fed)): (

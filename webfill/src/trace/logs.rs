@@ -185,13 +185,13 @@ fn collect_files(folder: &Path, deep: usize, files: &mut Vec<PathBuf>, found: &m
     }
 }
 
-/// The name of the process that wrote a file: `worker-0` of `worker-0.2026-11-23.log`.
+/// The name of the process that wrote a log file: `worker-0` for `worker-0.2026-11-23.log`.
 fn process_name(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// The folder of a file and the process that wrote it: `vm-1/worker-0`.
+/// The process that wrote a log file, with the file's folder below the folder of logs: `vm-1/worker-0`.
 fn process_path(folder: &Path, file: &Path) -> String {
     let below = file
         .parent()

@@ -22,9 +22,9 @@ const SHOWN_ELSEWHERE: [&str; 10] = [
 /// An event in the history of the URL.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
-    /// When it happened, in ISO 8601.
+    /// When the event happened, in ISO 8601.
     pub(super) at: String,
-    /// The process that recorded it, or the store.
+    /// The process that recorded the event, or the store.
     pub(super) process: String,
     pub(super) event: String,
     pub(super) crawl_id: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct Step {
     /// The number of the task's delivery.
     pub(super) delivery: Option<u64>,
     pub(super) message: String,
-    /// All further members of the line.
+    /// All further members of the log line.
     pub(super) more: Map<String, Value>,
     /// The position of the line among all lines that were found, for a stable order.
     place: usize,

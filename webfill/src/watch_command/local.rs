@@ -22,7 +22,7 @@ use crate::cli::{ProgressStyle, parse_options, usage_sentence};
 use crate::crawl::{self, Crawl, CrawlOptions, RunFile, RunNotifications, WatchedRun};
 use crate::feeding::now_ms;
 
-/// How often to check the clock.
+/// How often to check whether the next run is due.
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 /// How long to wait after a run that could not begin.
@@ -69,7 +69,7 @@ fn enter_folder(file: &Path) -> Result<(), Fault> {
         .map_err(|error| Fault::usage(format!("{}: {error}", folder.display())))
 }
 
-/// The watch as options for `webfill crawl`.
+/// The flags of `webfill crawl` that a watch stands for.
 pub fn crawl_options_of(watch: &Watch) -> Result<CrawlOptions, Fault> {
     parse_options(watch.arguments()).map_err(|error| Fault::usage(usage_sentence(&error)))
 }
@@ -95,7 +95,7 @@ struct WatchRunner {
     arguments: Vec<String>,
     prints: bool,
     since_ms: i64,
-    /// No run begins before this time. It is set after a run that could not begin.
+    /// No run begins before this time, in milliseconds since the epoch. It is set after a run that could not begin.
     not_before_ms: i64,
     left: RemainingNotifications,
     /// A lock, so that only one process waits for runs of a watch.
@@ -164,7 +164,8 @@ impl WatchRunner {
         }
     }
 
-    /// When the next run is due; immediately if the last one was killed.
+    /// When the next run is due, in milliseconds since the epoch. A run that was killed is due again at its former
+    /// time, so it starts immediately.
     fn next_due_ms(&self) -> Option<i64> {
         match &self.last {
             Some(run) if run.ended_ms.is_none() => Some(run.due_ms),
@@ -224,7 +225,7 @@ impl WatchRunner {
 struct RemainingNotifications {
     notifications: Option<RunNotifications>,
     failures: u32,
-    /// When to try the delivery again; `None` if all notifications are delivered.
+    /// When to try the delivery of notifications again; `None` if all are delivered.
     try_at: Option<Instant>,
 }
 
@@ -258,7 +259,7 @@ impl RemainingNotifications {
     }
 }
 
-/// The value in the form in which it is written on the command line.
+/// The name of the value on the command line.
 fn flag_value(value: &impl ValueEnum) -> String {
     let name = value.to_possible_value();
     name.map_or_else(String::new, |value| value.get_name().to_owned())

@@ -16,7 +16,7 @@ fn read_manifest(folder: &str) -> Table {
     text.parse().expect("TOML")
 }
 
-/// The crates by their folders. Each has the set of our own crates that its code uses. Test dependencies do not count.
+/// For each crate, by its folder, the set of our own crates that its code uses. Test dependencies do not count.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let workspace = read_manifest("");
     let folder_of = |package: &String| {

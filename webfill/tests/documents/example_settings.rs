@@ -51,7 +51,7 @@ fn the_example_file_with_every_key_set_is_accepted() {
         .output();
     let made = made.expect("certs/make.sh starts");
     assert!(made.status.success(), "{}", text(&made.stderr));
-    // A request to a loopback address is refused, so this crawl contacts nothing.
+    // This crawl contacts nothing, because requests to loopback addresses are refused.
     let crawl = [
         "crawl",
         "http://127.0.0.1/",

@@ -30,7 +30,7 @@ impl Document {
         }
     }
 
-    /// The part below a heading, up to the next heading of any level.
+    /// The text below a heading, up to the next heading of any level.
     fn section(&self, heading: &str) -> &str {
         let start = self
             .text

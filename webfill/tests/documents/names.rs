@@ -23,7 +23,8 @@ use std::path::Path;
 use crate::markdown::{Document, Piece, code_spans, links};
 use crate::repository::{Repository, SKIPPED_FOLDERS, join_path, normalise_path, words};
 
-/// Names that look like ours but are not: those of other programs, files of users, media types.
+/// Names in documents that look like names of this project but are not: those of other programs, files of users, media
+/// types.
 const NOT_OURS: &[&str] = &[
     "N/A",
     "application/json",
@@ -93,7 +94,7 @@ fn link_fault(
     }
 }
 
-/// The file in which a name is said to be, by ``in `PATH` `` or `in [text](PATH)` directly after the name.
+/// The file that a document states for a name, by ``in `PATH` `` or `in [text](PATH)` directly after the name.
 fn stated_file<'p>(prose: &'p str, span: &Piece<'_>) -> Option<&'p str> {
     let behind = prose[span.place.end..].trim_start();
     let behind = behind.strip_prefix("in")?;
@@ -237,7 +238,7 @@ fn wrong_names_are_found_with_their_line() {
         "`worker/src/no_such_folder/`",
         "`no_such_function` in `worker/src/journey.rs`",
         "`no_such_function` in\n[the journey](../worker/src/journey.rs)",
-        // The function exists, but in another file than stated.
+        // This function exists, but in another file than stated.
         "`run_site` in `worker/src/fetch.rs`",
         "`RobotsRules::no_such_member`",
         "`NoSuchType::parse`",

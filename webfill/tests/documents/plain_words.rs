@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::markdown::code_spans;
 use crate::repository::Repository;
 
-/// Longer sentences, in words, are hard to understand at first reading.
+/// The most words of a sentence that is easy to understand at first reading.
 const LONG_SENTENCE: usize = 35;
 
 #[derive(Debug, Default, PartialEq)]

@@ -44,7 +44,7 @@ pub fn defaults() -> Table {
 /// folder because its path is absolute.
 pub fn settings_of_a_crawl(folder: &Path, flags: &[&str]) -> Table {
     let contact = ["--contact", "https://example.org/crawler"];
-    // A request to a loopback address is refused, so this crawl contacts nothing.
+    // This crawl contacts nothing, because requests to loopback addresses are refused.
     let crawl = [
         "crawl",
         "http://127.0.0.1/",

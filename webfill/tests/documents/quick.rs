@@ -85,7 +85,7 @@ impl RepositoryCopy {
         assert!(output.status.success(), "{script}: {output:?}");
     }
 
-    /// The filter that `make quick` passes to nextest if this file has changed.
+    /// The filter of tests that `make quick` passes to nextest if this file has changed.
     fn chosen_filter(&self, file: &str) -> String {
         self.append(file, b"# changed\n");
         self.run("rm -f asked && PATH=$PWD/bin:$PATH bash tests/quick.sh");

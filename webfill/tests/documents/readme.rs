@@ -3,7 +3,7 @@
 use crate::markdown::Document;
 use crate::program::{run_webfill, text};
 
-/// The most bytes. People read the README before they decide, and all details have their own pages.
+/// The maximum size of the README, in bytes. People read it before they decide, and details have their own pages.
 const MOST_BYTES: usize = 12_288;
 
 #[test]
@@ -27,7 +27,7 @@ fn the_demo_prints_the_output_shown_in_the_readme() {
         .iter()
         .find_map(|session| session.strip_prefix("$ webfill demo\n"))
         .expect("README.md shows the demo");
-    // The port differs in each run, so it is removed.
+    // Remove the port, because it differs in each run.
     let without_port = |line: &str| match line.starts_with('$') {
         true => line
             .rsplit_once(':')

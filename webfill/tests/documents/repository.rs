@@ -113,8 +113,8 @@ impl Repository {
         impls.any(|line| words(line).any(|word| word == name))
     }
 
-    /// The path in the repository that a document's path leads to, if it exists. It may be relative to the document's
-    /// folder or to the top.
+    /// Finds the file or folder that a path in a document leads to. The path may be relative to the document's folder
+    /// or to the top of the repository.
     pub fn resolve(&self, document: &Document, path: &str) -> Option<String> {
         let folder = Path::new(&document.path).parent();
         let folder = folder.and_then(Path::to_str).unwrap_or_default();

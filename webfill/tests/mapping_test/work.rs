@@ -74,7 +74,7 @@ pub fn xpath(expression: &str) -> Value {
     json!([{"type": "xpath", "parameters": {"expression": expression}}])
 }
 
-/// A mapping for the pages of a host: its fields, each with its processors.
+/// The JSON of a mapping for the pages of a host: its fields, each with its processors.
 pub fn mapping(name: &str, host: &str, fields: &[(&str, Value)]) -> String {
     let field =
         |(name, processors): &(&str, Value)| json!({"name": name, "processors": processors});

@@ -8,7 +8,8 @@ use webfill_store::parse_iso_time;
 
 use crate::export::columns::Kind;
 
-/// The values of a column, without missing ones. The levels show where values are missing.
+/// The values of a column, without missing ones. The levels (Parquet's marks for missing values) show where values are
+/// missing.
 pub(super) enum Cells {
     Integers(Levels, Vec<i64>),
     Times(Levels, Vec<i64>),
@@ -21,8 +22,8 @@ pub(super) enum Cells {
     Lists(Levels, Vec<ByteArray>),
 }
 
-/// The definition levels of values. In a column of lists, also the repetition levels: whether a value continues the
-/// list of the previous value.
+/// Parquet's definition levels, which show whether each value is missing. In a column of lists, also its repetition
+/// levels, which show whether a value continues the list of the previous value.
 #[derive(Default)]
 pub(super) struct Levels {
     defined: Vec<i16>,
@@ -87,7 +88,7 @@ impl Cells {
         }
     }
 
-    /// Writes the values, and clears them.
+    /// Writes the collected values to the file, and clears them.
     pub(super) fn write(&mut self, mut to: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         match self {
             Cells::Integers(levels, kept) | Cells::Times(levels, kept) => {

@@ -32,7 +32,7 @@ pub struct FieldOrigin {
     pub reads: u32,
     #[serde(default)]
     pub misses: u32,
-    /// The share of pages on which another chain, with another kind of anchor, reads the same.
+    /// The share of pages on which another chain, with another kind of anchor, reads the same value.
     #[serde(default)]
     pub agreement: f64,
     /// If the site has no known value of the field, the probability that the chain reads this field at all.

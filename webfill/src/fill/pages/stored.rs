@@ -21,8 +21,8 @@ pub(super) struct StoredPages {
 }
 
 impl StoredPages {
-    /// Adds a page of a crawl. It replaces the page of an earlier crawl, except if its own fetch failed for a temporary
-    /// reason and the earlier one did not.
+    /// Adds a page of a crawl in place of the page that an earlier crawl has stored for the URL. If the new fetch
+    /// failed for a temporary reason and the earlier one did not, the earlier page stays.
     pub(super) fn add_unless_failed(&mut self, page: &Value, earlier: &[CrawlId]) {
         let (Some(url), Some(key), Some(found)) = (
             page["url"].as_str(),

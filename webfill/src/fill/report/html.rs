@@ -29,7 +29,7 @@ fn truncate_with_mark(text: &str) -> (&str, &str) {
     }
 }
 
-/// A value, shortened if it is long. Its writing direction does not affect the text around it.
+/// Formats a value, shortened if it is long. Its writing direction does not affect the text around it.
 pub fn shorten(text: &str) -> String {
     let (text, more) = truncate_with_mark(text);
     format!("<bdi>{}{more}</bdi>", escape(text))

@@ -118,7 +118,7 @@ impl Links {
 #[derive(Debug, Default)]
 struct LinkIndex {
     places: HashMap<u64, u32>,
-    /// The positions of links whose hash another URL has already.
+    /// The positions of links whose hash is that of another URL.
     others: HashMap<String, u32>,
     hashes: RandomState,
 }

@@ -173,7 +173,7 @@ impl<'g> PageGatherer<'g> {
         (self.is_known)(url)
     }
 
-    /// Notes a URL whose content is of another kind.
+    /// Notes a URL whose page is of another kind, so that the learned URL patterns should not match it.
     pub fn note_of_other_kind(&mut self, url: &Url) {
         if self.of_other_kinds.len() < MOST_OF_OTHER_KINDS {
             self.of_other_kinds.push(url.clone());

@@ -1,4 +1,4 @@
-//! The layouts that a crawl has stored for its pages. By them, pages of other kinds are recognised without reading
+//! The layouts that a crawl has stored for its pages. They show which pages are of another kind, without reading their
 //! bodies.
 
 use webfill_health::is_similar;

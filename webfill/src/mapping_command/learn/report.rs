@@ -86,7 +86,7 @@ impl LearnReport<'_> {
         parts.join("\n\n")
     }
 
-    /// Pages that were left out, by reason.
+    /// Describes how many pages were left out, by reason.
     fn left_out_line(&self) -> Option<String> {
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for left in &self.learned.left_out {
@@ -106,7 +106,7 @@ impl LearnReport<'_> {
     }
 }
 
-/// A mapping: its fields as a table, and warnings.
+/// Formats a learned mapping for people: its fields as a table, and warnings.
 pub fn mapping_text(learned: &LearnedMapping) -> String {
     let name = learned.mapping["name"].as_str().unwrap_or_default();
     let count = learned.pages.len();

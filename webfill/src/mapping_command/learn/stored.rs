@@ -138,7 +138,7 @@ impl StoredCrawl {
     }
 }
 
-/// Stored pages, by their keys.
+/// Loads stored pages with these ids. Returns them by their keys.
 pub async fn load_pages(
     store: &dyn Store,
     ids: Vec<String>,

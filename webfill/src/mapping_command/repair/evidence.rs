@@ -40,7 +40,7 @@ pub struct Evidence {
     pub now: Vec<GatheredPage>,
     /// The values known before the change, by URL.
     pub known: BTreeMap<String, Values>,
-    /// The URLs and fields whose values come from the user's own records. There, every other value is wrong.
+    /// The URLs and fields whose values come from the user's own records. For these, every other value is wrong.
     of_user: BTreeSet<(String, String)>,
     /// The URLs of the pages that the mapping read before the change.
     read_before: BTreeSet<String>,
@@ -359,7 +359,7 @@ impl Evidence {
                 .is_some()
     }
 
-    /// Whether every other value is certainly wrong, because the known value is the user's or is on the page.
+    /// Whether values other than `known` are certainly wrong, because `known` comes from the user or is on the page.
     pub fn are_other_values_wrong(
         &self,
         page: &GatheredPage,
@@ -371,7 +371,7 @@ impl Evidence {
             || known.iter().all(|value| page.text.contains(value.as_str()))
     }
 
-    /// For each current page, the known values of the field; `None` if they are unknown.
+    /// The known values of the field on each current page; `None` for a page where they are unknown.
     pub fn known_values_of_current_pages(
         &self,
         field: &str,
@@ -401,8 +401,8 @@ fn unknown_change_time(mapping: &str) -> Fault {
     ))
 }
 
-/// The fields of a record at an earlier time. Values that pages have given since then are replaced by the last value
-/// from before; without one, the field is left out.
+/// The fields of a record as they were before `time`. Values that pages have given since then are replaced by the last
+/// value from before; without one, the field is left out.
 fn fields_before(record: &Value, time: &str) -> Map<String, Value> {
     let is_before = |at: &Value| at.as_str().is_none_or(|at| at < time);
     let mut fields = Map::new();

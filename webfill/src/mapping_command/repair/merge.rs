@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-/// The chains of a field, in the order in which they are tried.
+/// The chains of a field (sequences of processors that each try to read its value), in the order in which they are
+/// tried.
 pub fn chains_of(field: &Value) -> Vec<Value> {
     match (field.get("processors"), field.get("alternatives")) {
         (Some(chain), _) => vec![chain.clone()],
@@ -32,7 +33,7 @@ pub fn set_chains(mapping: &mut Value, field: &str, chains: Vec<Value>) {
     }
 }
 
-/// Finds a mapping in the content of a file, which is one mapping or a list.
+/// Finds a mapping by its name in the content of a mapping file, which is one mapping or a list of mappings.
 pub fn find_mapping<'f>(file: &'f mut Value, name: &str) -> Option<&'f mut Value> {
     match file {
         Value::Array(mappings) => mappings.iter_mut().find(|mapping| mapping["name"] == name),

@@ -11,7 +11,7 @@ use super::reading::fold_values;
 /// may be found anywhere by chance.
 const LEAST_VALUES: usize = 2;
 
-/// The new chains of a field.
+/// The chains (sequences of processors) that were newly learned for a field.
 pub struct NewChains {
     pub field: String,
     pub chains: Vec<Value>,

@@ -7,10 +7,10 @@ use super::evidence::{Evidence, Values};
 use super::merge::join_chains;
 use super::reading::{Readings, are_same};
 
-/// An order in which new and former chains are tried. The result is the list of all chains of the field.
+/// Combines the new and the former chains of a field into one list, in the order in which they are tried.
 pub type Order = fn(&[Value], &[Value]) -> Vec<Value>;
 
-/// All orders to try. If several are equally good, the earliest one is chosen.
+/// All ways to combine new and former chains. If several are equally good, the earliest one is chosen.
 pub const ORDERS: [Order; 3] = [
     |new, former| join_chains(new, former),
     |new, former| join_chains(former, new),
@@ -64,7 +64,7 @@ impl Trials {
             field,
             |readings| &readings.now,
         );
-        // For pages from before the change, the readings of the former mapping are taken as right.
+        // On pages from before the change, the values that the former mapping reads count as right.
         let were = self.former.before.iter();
         let were = were.map(|read| read.as_ref().and_then(|read| read.get(field)).cloned());
         let before = self.tallies(were, field, |readings| &readings.before);

@@ -11,7 +11,7 @@ use super::{FIELDS_SHOWN, Findings, format_page_count, round_share, share, write
 use crate::summary::printing::escape_and_shorten;
 
 impl Findings {
-    /// The counts of this mapping and dataset in the previous crawl.
+    /// The counts of this mapping's rows in this dataset in the previous crawl.
     fn rows_before(&self, mapping: &str, dataset: &str) -> Option<&RowTotals> {
         let (_, before) = self.before.as_ref()?;
         before.mappings.get(mapping)?.rows.get(dataset)
