@@ -13,12 +13,13 @@ use webfill_wire::keys::ClientKeys;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SupervisorConfig {
-    /// The dispatcher's tasks socket, `tcp://HOST:PORT`; its outcomes socket is the next port. If there are several
-    /// dispatchers, one of which serves, separate them by commas.
+    /// The dispatcher's tasks socket, `tcp://HOST:PORT`; its outcomes socket is the next port. Separate several
+    /// dispatchers by commas; one of them serves at a time.
     pub dispatcher: String,
     /// The supervisor's name, unique in the fleet. Default: the host name.
     pub id: Option<String>,
-    /// The lane of this supervisor's workers: whether they have browsers, for pages whose scripts must run.
+    /// The lane of this supervisor's workers: `browser` if they have browsers, for pages that need their scripts, or
+    /// `http`.
     pub lane: Lane,
     /// The number of worker processes. 0: one per core.
     pub workers: u16,
@@ -53,32 +54,32 @@ pub struct DispatcherSockets {
 #[derive(Debug)]
 pub struct SupervisorSetup {
     pub id: String,
-    /// Distinguishes two supervisors of the same name; see [`webfill_wire::Hello`].
+    /// A number that distinguishes two supervisors of the same name; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub lane: Lane,
     /// Whether this supervisor belongs to `webfill crawl`, which starts to supervise the dispatcher only once this
     /// supervisor reports `ready`.
     pub is_local: bool,
-    /// The claim to the crawl. While it is not in force, nothing is requested. `None` in a fleet.
+    /// The claim of `webfill crawl` to its crawl. While it is not valid, nothing is requested. `None` in a fleet.
     pub claim: Option<ClaimFile>,
-    /// The address that serves metrics; `None`: not served.
+    /// The address at which metrics are served; `None` if they are not served.
     pub metrics: Option<SocketAddr>,
-    /// How often a supervisor was started with this state folder.
+    /// How many times a supervisor was started with this state folder.
     pub starts: u64,
-    /// The address that answers probes; `None`: not answered.
+    /// The address at which probes are answered; `None` if they are not answered.
     pub probes: Option<SocketAddr>,
     /// The maximum duration of one request, in milliseconds.
     pub longest_request_ms: u64,
     pub workers: u16,
     pub queue: u32,
     pub queue_url_bytes: u64,
-    /// The dispatchers; one of them serves.
+    /// The dispatchers. One of them serves at a time.
     pub dispatchers: Vec<DispatcherSockets>,
-    /// Required if the dispatcher is on another machine.
+    /// The keys for an encrypted connection; required if the dispatcher is on another machine.
     pub keys: Option<ClientKeys>,
     /// The folder of the sockets between this supervisor and its workers.
     pub sockets: PathBuf,
-    /// The disks that must have free space.
+    /// The disks that must have free space; otherwise nothing is fetched.
     pub disks: Disks,
     /// The configuration file passed to the workers.
     pub config_file: PathBuf,

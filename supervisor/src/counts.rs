@@ -1,5 +1,5 @@
-//! Sums the counts of all workers. When a worker dies, its counts are added to the sum of all dead workers before its
-//! successor's counts replace them. So no sum decreases during the supervisor's life.
+//! Sums the counts of all workers. When a worker process dies, its counts are added to the sum of all dead processes,
+//! before the counts of its successor replace them. So no sum decreases while the supervisor runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use webfill_wire::counts::{
 /// The latest counts of each worker, and the sum of the counts of dead processes.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerSums {
-    /// The counts of processes that have died.
+    /// The sum of the counts of all processes that have died.
     dead: WorkerTotals,
     latest: BTreeMap<u16, WorkerCounts>,
-    /// The mappings that are counted separately: the first ones seen.
+    /// The names of the mappings that are counted separately: the first ones seen. All others are counted together.
     mappings: BTreeSet<String>,
 }
 
@@ -46,7 +46,7 @@ impl WorkerSums {
         self.dead = dead;
     }
 
-    /// The sum over all workers, including dead ones.
+    /// The sum over all worker processes, including dead ones.
     pub(crate) fn totals(&self) -> WorkerTotals {
         let mut sum = self.dead.clone();
         for counts in self.latest.values() {

@@ -1,15 +1,15 @@
-//! Which of several dispatchers the supervisor talks to. One of them serves; the others do not answer. If the current
-//! one is silent for too long, it is the next one's turn.
+//! Chooses which of several dispatchers the supervisor talks to. One of them serves; the others do not answer. If the
+//! current one does not answer for too long, the supervisor tries the next one.
 
 /// The shortest silence after which the next dispatcher is tried, in milliseconds.
 const LEAST_PATIENCE_MS: u64 = 2_000;
 
-/// The dispatcher that the supervisor talks to.
+/// Which of several dispatchers the supervisor talks to now.
 #[derive(Debug)]
 pub(crate) struct Following {
     count: usize,
     current: usize,
-    /// When the dispatcher was last heard from, or first tried.
+    /// The time of the last message from the dispatcher, or of the first attempt to reach it.
     heard_ms: u64,
 }
 
@@ -31,8 +31,9 @@ impl Following {
         self.heard_ms = now_ms;
     }
 
-    /// Moves on to the next dispatcher if the current one has been silent for a quarter of a lease. So a supervisor has
-    /// found the one that serves before its lease is over. Returns the next one.
+    /// Moves on to the next dispatcher if the current one has been silent for a quarter of a lease. So a supervisor
+    /// usually finds the serving dispatcher before its lease ends. Returns the index of the next dispatcher, if it
+    /// moves on.
     pub(crate) fn advance_if_silent(&mut self, lease_ms: u64, now_ms: u64) -> Option<usize> {
         let patience_ms = (lease_ms / 4).max(LEAST_PATIENCE_MS);
         if self.count < 2 || now_ms < self.heard_ms + patience_ms {

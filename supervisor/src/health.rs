@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use webfill_service::metrics::Probe;
 
-/// The loop checks ten times a second. After this long without a check, it is stuck.
+/// The loop records its state ten times a second. If it has not done so for this long, it counts as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// The state shared by the loop and the thread that answers probes.
@@ -17,9 +17,9 @@ const STUCK_AFTER: Duration = Duration::from_secs(5);
 pub(crate) struct Health(Arc<Mutex<LoopState>>);
 
 struct LoopState {
-    /// When the loop last ran, or was about to begin.
+    /// The time at which the loop last recorded its state.
     at: Instant,
-    /// Why nothing is fetched, in words.
+    /// Why nothing is fetched, in words; `None` if pages are fetched.
     holds: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Health {
         })))
     }
 
-    /// Starts to answer probes. If that fails, the supervisor runs without them.
+    /// Starts to answer probes. If that fails, the supervisor runs without answering them.
     pub(crate) fn serve(&self, address: SocketAddr) {
         let health = self.clone();
         let serving =
@@ -43,7 +43,7 @@ impl Health {
         }
     }
 
-    /// Records that the loop runs. `holds`: why nothing is fetched.
+    /// Records that the loop runs. `holds` says why nothing is fetched.
     pub(crate) fn record_loop_state(&self, holds: Option<String>) {
         let noted = LoopState {
             at: Instant::now(),

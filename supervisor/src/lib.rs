@@ -1,12 +1,12 @@
-//! Feeds a bounded queue of tasks to worker processes and watches them.
+//! Runs worker processes, and passes tasks to them from a bounded queue.
 //!
-//! A supervisor grants its dispatcher credit for as many tasks as its queue has room for, gives each site to one of
-//! its N workers, and passes their outcomes on. A worker that dies is started again; its tasks go back to the
-//! dispatcher, and the task that its crash marker names is blamed. Nothing is kept on disk: if the supervisor dies,
-//! its leases expire at the dispatcher.
+//! A supervisor grants its dispatcher credit for as many tasks as its queue has room for, gives each site to one of its
+//! N workers, and passes their outcomes on. A worker that dies is started again, and its tasks go back to the
+//! dispatcher. The worker's crash marker, a small file, names the task that is blamed. Nothing is kept on disk: if the
+//! supervisor dies, its leases expire at the dispatcher.
 //!
-//! [`supervisor`] is the core, which has no sockets, processes or clock, so that the simulation can
-//! run it; [`mod@run`] is the process around it.
+//! [`supervisor`] makes the decisions. It has no sockets, processes or clock, so that the simulation can run it.
+//! [`mod@run`] is the process around it.
 
 // Print only through `say!` and `terminal::printable_stdout`, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

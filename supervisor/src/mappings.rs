@@ -1,6 +1,6 @@
 //! The mappings that a supervisor has for its workers, and the set it still needs.
 //!
-//! The dispatcher names the set in force by its version. The supervisor requests a missing set once, and again only
+//! The dispatcher names the set to be used by its version. The supervisor requests a missing set once, and again only
 //! if no answer arrives within the duration of a lease. Meanwhile its workers get no tasks, so no page is read with
 //! outdated mappings.
 
@@ -9,7 +9,7 @@ use webfill_wire::{MappingSource, MappingsVersion};
 /// The present set of mappings, and the version still missing.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
-    /// `None` until the first set has arrived.
+    /// The texts of the mappings; `None` until the first set has arrived.
     sources: Option<Vec<MappingSource>>,
     version: Option<MappingsVersion>,
     lacking: Option<MissingMappings>,
@@ -26,12 +26,13 @@ impl Mappings {
         self.sources.as_ref()
     }
 
-    /// Whether the workers may get tasks: they have the set in force, or the dispatcher has not named one yet.
+    /// Whether the workers may get tasks: they have the set that the dispatcher has named last, or it has not named one
+    /// yet.
     pub(crate) fn are_complete(&self) -> bool {
         self.lacking.is_none()
     }
 
-    /// Notes the set in force, as named by the dispatcher.
+    /// Notes which set the dispatcher wants to be used.
     pub(crate) fn note_version(&mut self, version: MappingsVersion) {
         let has_it = self.version.as_ref() == Some(&version);
         self.lacking = (!has_it).then_some(MissingMappings {
@@ -40,7 +41,7 @@ impl Mappings {
         });
     }
 
-    /// Returns the version to request now, if a request is due. It is due again after `patience_ms`.
+    /// Returns the version of the missing set if it must be requested now. A request is repeated after `patience_ms`.
     pub(crate) fn next_request(
         &mut self,
         now_ms: u64,
@@ -54,7 +55,7 @@ impl Mappings {
         })
     }
 
-    /// Takes a set that has arrived. Returns whether the workers must get it.
+    /// Takes a set that has arrived. Returns whether it must be sent to the workers.
     pub(crate) fn replace(
         &mut self,
         version: MappingsVersion,

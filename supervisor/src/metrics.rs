@@ -22,18 +22,18 @@ use crate::counts::WorkerSums;
 /// How often the loop publishes metrics.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
-/// These status classes have a series from the start, so that rates include their first events.
+/// The classes of HTTP status codes. Each has a time series from the start, so that rates include its first events.
 const ANSWERS: [u8; 5] = [1, 2, 3, 4, 5];
 
-/// A worker, as shown to people.
+/// A worker process in the metrics and on the dashboard.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerRow {
-    /// `None`: the worker is not running.
+    /// The id of the worker's process; `None` if the worker is not running.
     pub(crate) pid: Option<u32>,
     pub(crate) is_ready: bool,
 }
 
-/// The state of the supervisor.
+/// The state of the supervisor, as the metrics show it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     /// The workers, by index.
@@ -42,30 +42,30 @@ pub(crate) struct State {
     pub(crate) has_lease: bool,
     pub(crate) is_disk_low: bool,
     pub(crate) held: usize,
-    /// The frame counts of each socket, by name.
+    /// The number and bytes of messages of each socket, by the socket's name.
     pub(crate) traffic: Vec<(&'static str, Traffic)>,
 }
 
-/// Facts that do not depend on the loop.
+/// Facts for the metrics that do not depend on the loop.
 struct Machine {
     starts: u64,
     /// The folders whose disks must have free space.
     folders: Vec<PathBuf>,
 }
 
-/// The published metrics.
+/// The metrics that the loop has published last.
 #[derive(Default)]
 struct Published {
     totals: WorkerTotals,
     is_store_away: bool,
     state: State,
-    /// `None` until the loop begins.
+    /// The time of publication; `None` until the loop begins.
     at: Option<Instant>,
 }
 
-/// The loop's handle to the metrics.
+/// Collects and publishes metrics in the loop of the supervisor.
 pub(crate) struct Metrics {
-    /// `None` if metrics are not served.
+    /// The published metrics; `None` if metrics are not served.
     published: Option<Arc<Mutex<Arc<Published>>>>,
     sums: WorkerSums,
     next: Instant,
@@ -120,7 +120,7 @@ fn serve(
         folders: setup.disks.folders().to_vec(),
     };
     let page = move || {
-        // The loop takes this lock, too, so nothing may be written to a client while holding it.
+        // The loop needs this lock, too. So copy the reference, and do not write to a client while holding the lock.
         let published = Arc::clone(&served.lock().unwrap_or_else(PoisonError::into_inner));
         published.page(&machine)
     };
@@ -128,7 +128,8 @@ fn serve(
     Ok(published)
 }
 
-/// A page with all series of a supervisor, for the reference: as if one worker had fetched a page with rows.
+/// A page of metrics with all time series of a supervisor, for the reference. It shows the counts of a worker that has
+/// fetched one page with rows.
 pub fn sample_page() -> String {
     let mapping = "books".to_owned();
     let published = Published {

@@ -8,13 +8,13 @@ use webfill_wire::SupervisorReport;
 /// How often a report is sent.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// The maximum number of bytes read of a file in `/proc`.
+/// How many bytes of a file in `/proc` are read at most.
 const MOST_BYTES: usize = 8 << 10;
 
-/// When the next report is due.
+/// Decides when the next report is due.
 #[derive(Debug, Default)]
 pub(crate) struct OwnReports {
-    /// The session of the last report, and its time.
+    /// The session of the last report, and the time of the report.
     last: Option<(u64, Instant)>,
 }
 

@@ -1,17 +1,18 @@
-//! The leases that this supervisor holds: which worker has each task, and how much credit is left.
+//! Holds the leased tasks of this supervisor: which worker has each task, and how much credit (room for further tasks)
+//! is left.
 //!
 //! Credit-based flow control bounds the queue. The supervisor grants the dispatcher credit in tasks and in bytes of
-//! URLs, as totals since its hello, and raises the totals as leases end. Nothing is kept on disk; the leases of a
-//! dead supervisor expire at the dispatcher.
+//! URLs, as running totals since its hello, and raises the totals when leases end. Nothing is kept on disk; the leases
+//! of a dead supervisor expire at the dispatcher.
 //!
-//! A task that waits for a name server needs nothing but memory. Up to a limit, such tasks are not counted, so that
-//! names without an answer do not use up the credit.
+//! A task that waits for a name server needs only memory. Up to a limit, such tasks do not count, so that unanswered
+//! lookups do not use up the credit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use webfill_wire::{CrawlKey, Credit, Delivery, ReturnCause, Task, TaskReturned};
 
-/// A lease held by this supervisor.
+/// A task that is leased to this supervisor, and the worker that has it.
 #[derive(Debug, Clone)]
 struct HeldLease {
     crawl: CrawlKey,
@@ -21,7 +22,7 @@ struct HeldLease {
     url_bytes: u64,
     /// Whether the task was sent to the worker. Otherwise it waits until the worker is ready.
     sent: bool,
-    /// Whether the task waits for a name server, and so does not count against the limit.
+    /// Whether the task waits for a name server, and so does not count against the limit on tasks.
     is_uncounted: bool,
 }
 
@@ -48,7 +49,7 @@ impl Queue {
         }
     }
 
-    /// Resets the credit for a hello to the free room, and returns it.
+    /// Sets the credit to the free room when a new session begins with a hello. Returns the credit.
     pub fn reset_credit(&mut self) -> Credit {
         let counted = self.held.values().filter(|held| !held.is_uncounted);
         let held_bytes: u64 = counted.map(|held| held.url_bytes).sum();
@@ -60,7 +61,7 @@ impl Queue {
         self.granted
     }
 
-    /// The running total of credit since the hello.
+    /// The credit granted since the hello, as a running total.
     pub fn credit(&self) -> Credit {
         self.granted
     }
@@ -98,8 +99,8 @@ impl Queue {
         }
     }
 
-    /// Notes that a task waits for a name server. Its credit is returned now, unless too many other tasks wait like
-    /// this.
+    /// Notes that a task waits for a name server. It then no longer counts against the limit, unless too many tasks
+    /// wait for name servers.
     pub fn uncount_while_waiting(&mut self, task: u64, delivery: Delivery) {
         let Some(held) = self.held.get_mut(&task) else {
             return;
@@ -113,7 +114,7 @@ impl Queue {
         }
     }
 
-    /// Ends a lease. Returns false if the lease is not, or no longer, held: its end must not be reported twice.
+    /// Ends a lease. Returns false if this supervisor does not hold the lease; its end must not be reported twice.
     pub fn release(&mut self, task: u64, delivery: Delivery) -> bool {
         match self.held.get(&task) {
             Some(held) if held.delivery == delivery => {
@@ -161,13 +162,13 @@ impl Queue {
     }
 }
 
-/// The tasks of a dead worker process.
+/// The tasks of a worker process that has died.
 #[derive(Debug, Default)]
 pub struct LostTasks {
     pub returned: Vec<TaskReturned>,
     /// The tasks' sites. The worker may have sent requests to any of them until it died.
     pub sites: BTreeSet<String>,
-    /// The crawl of the blamed task, if the worker held it.
+    /// The crawl of the task that the crash marker names, if the worker held that task.
     pub blamed_crawl: Option<CrawlKey>,
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use webfill_wire::RefusalLog;
 
-/// Waits shorter than this are a normal part of a start, and are not reported.
+/// Waits shorter than this are normal when a supervisor starts, and are not reported.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether `ready` was printed, and which reasons were reported.
@@ -37,7 +37,8 @@ impl Readiness {
         self.is_ready
     }
 
-    /// Prints `ready`, or a reason to wait that was not reported recently. `waits_for`: the present reason.
+    /// Prints `ready`, or the reason to wait, unless that was reported recently. `waits_for` is the reason; `None`
+    /// means ready.
     pub(crate) fn print_readiness(&mut self, waits_for: Option<String>) {
         let waits_for = waits_for.as_deref();
         match self.update_readiness(waits_for, Instant::now()) {

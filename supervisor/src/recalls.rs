@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(crate) struct Recalls {
-    /// For each recall, the indices of the workers that have not confirmed it.
+    /// For each recall, the indexes of the workers that have not confirmed it.
     unconfirmed: BTreeMap<u64, BTreeSet<usize>>,
 }
 
 impl Recalls {
-    /// Notes that the recall was sent to these workers. Without any, it is settled at once, and is returned.
+    /// Notes that the recall was sent to these workers. If there are none, the recall is settled, and is returned.
     pub(crate) fn begin(&mut self, recall: u64, workers: Vec<usize>) -> Option<u64> {
         if workers.is_empty() {
             return Some(recall);
@@ -35,8 +35,8 @@ impl Recalls {
         Some(recall)
     }
 
-    /// Confirms every recall on behalf of a dead worker, which starts no more tasks. Returns the recalls that this
-    /// settles.
+    /// Confirms all recalls for a dead worker, because it starts no more tasks. Returns the recalls that are settled by
+    /// this.
     pub(crate) fn confirm_all_of_dead_worker(&mut self, worker_index: usize) -> Vec<u64> {
         let recalls: Vec<u64> = self.unconfirmed.keys().copied().collect();
         recalls
@@ -45,7 +45,7 @@ impl Recalls {
             .collect()
     }
 
-    /// Forgets all recalls for a new session: the dispatcher sends those that still matter again.
+    /// Forgets all recalls when a new session begins: the dispatcher sends those that still matter again.
     pub(crate) fn clear(&mut self) {
         self.unconfirmed.clear();
     }

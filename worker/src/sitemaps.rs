@@ -1,10 +1,10 @@
 //! Sitemaps: files that list the URLs of pages for crawlers. By the protocol (sitemaps.org) these are sitemaps and
-//! sitemap indexes in XML, texts with one URL per line, and feeds (RSS, Atom, JSON Feed). Any of them may be
-//! compressed with gzip.
+//! sitemap indexes in XML, texts with one URL per line, and feeds (RSS, Atom, JSON Feed). Any of them may be compressed
+//! with gzip.
 //!
 //! A sitemap is recognised by its content, whatever its name and `Content-Type`. A text that robots.txt names as a
-//! sitemap (`is_named`) may have lines that are not URLs. Sitemaps are foreign input: bytes, entries and nesting are
-//! bounded, declared entities are not expanded, and of a broken sitemap the part before the break is read.
+//! sitemap (`is_named`) may have lines that are not URLs. Sitemaps are not trusted: bytes, entries and nesting are
+//! limited, and declared entities are not expanded. A broken sitemap is read as far as possible.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -20,24 +20,25 @@ mod json_feed;
 mod lines;
 mod xml;
 
-/// The protocol's limits for a sitemap: its bytes, decompressed, and its entries. The rest is not read.
+/// The protocol's limits on a sitemap: its bytes when decompressed, and the number of its entries. The rest is not
+/// read.
 pub const MAX_BYTES: usize = 50 << 20;
 const MAX_ENTRIES: usize = 50_000;
 
-/// The most bytes that the URLs of one sitemap may have together.
+/// The limit on the bytes of all URLs of one sitemap together.
 const MAX_URLS_BYTES: usize = 16 << 20;
 
-/// The bytes used to recognise a sitemap.
+/// How many bytes of a file are inspected to find out whether it is a sitemap.
 const BEGINNING_BYTES: usize = 8 << 10;
 
 /// The content of a sitemap.
 #[derive(Debug, PartialEq)]
 pub struct Sitemap {
-    /// The kind of its entries: sitemaps if it is an index, otherwise pages.
+    /// The kind of the entries: sitemaps if this sitemap is an index, otherwise pages.
     pub lists: LinkKind,
     /// Canonical URLs, in order.
     pub urls: Vec<Url>,
-    /// Why the end of the sitemap was not read, if so.
+    /// Why the end of the sitemap was not read; `None` if all of it was read.
     pub cut: Option<String>,
     /// How many entries were not URLs of pages.
     pub left_out: usize,
@@ -51,13 +52,13 @@ enum SitemapFormat {
     Lines,
 }
 
-/// Whether a body of this declared type may be a sitemap, although it is not a type of pages.
+/// Whether a body with this `Content-Type` may be a sitemap, although it cannot be a page.
 pub fn may_be_sitemap(content_type: &str) -> bool {
     let declared = content_type.trim_start().to_ascii_lowercase();
     declared.starts_with("application/") || declared.starts_with("binary/")
 }
 
-/// Whether a body may be a sitemap, judged by what has arrived so far.
+/// Whether a body may be a sitemap, as far as its bytes have arrived.
 pub fn may_become_sitemap(beginning: &[u8], is_named: bool) -> bool {
     match beginning.len() < BEGINNING_BYTES {
         true => is_gzip(beginning) || !beginning.contains(&0) || has_mark_of_utf16(beginning),
@@ -65,13 +66,13 @@ pub fn may_become_sitemap(beginning: &[u8], is_named: bool) -> bool {
     }
 }
 
-/// Whether robots.txt names the file of a task as a sitemap. If so, robots.txt is the task's parent.
+/// Whether robots.txt lists the task's URL as a sitemap. If so, the task's parent is that robots.txt.
 pub fn is_named(task: &Task, crawl: &CrawlSettings) -> bool {
     let parent = task.parent.as_deref().and_then(|url| Url::parse(url).ok());
     crawl.needs_feature(Feature::Sitemaps) && parent.is_some_and(|url| is_robots_txt(&url))
 }
 
-/// Whether a body is a sitemap, by its beginning.
+/// Whether a body is a sitemap, judged by its beginning.
 pub fn is_sitemap(body: &[u8], is_named: bool) -> bool {
     let beginning = beginning_of(body);
     format_of(&text_of(&beginning, None), is_named).is_some()
@@ -86,8 +87,8 @@ fn has_mark_of_utf16(body: &[u8]) -> bool {
     body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff")
 }
 
-/// Reads a sitemap; `None` if the body is not one. `url` is its source. `note_bytes` receives the size of the
-/// decompressed body in memory.
+/// Reads a sitemap, which was fetched from `url`; `None` if the body is not a sitemap. `note_bytes` receives the size
+/// of the decompressed body in memory.
 pub fn read(
     body: &[u8],
     content_type: Option<&str>,
@@ -158,7 +159,7 @@ fn decompress_to_limit(body: &[u8], most: usize) -> (Vec<u8>, bool) {
     (bytes, is_cut)
 }
 
-/// The entries found so far.
+/// The entries found so far, and the base of their relative URLs.
 struct FoundEntries<'u> {
     base: &'u Url,
     sitemap: Sitemap,
@@ -193,7 +194,8 @@ impl FoundEntries<'_> {
         self.add_relative(text, None)
     }
 
-    /// Adds an entry relative to `base` instead of the sitemap. Returns false once no more entries are taken.
+    /// Adds an entry, whose URL may be relative to `base`, or else to the URL of the sitemap. Returns false once no
+    /// more entries are taken.
     fn add_relative(&mut self, text: &str, base: Option<&Url>) -> bool {
         let text = text.trim();
         let url = match text.len() <= 4 * MAX_URL_BYTES {

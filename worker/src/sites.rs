@@ -1,9 +1,9 @@
-//! The tasks and the clock of every site that this worker owns.
+//! Holds the queued tasks of every site that this worker owns, and the site's clock: the time of its next request.
 //!
 //! One runner per site takes its tasks one after another, so two requests to a site are never in flight at once. A site
-//! is forgotten once it has no task, its clock holds nothing back, and its failures no longer count. Until then its
-//! clock stays, however long that is. With many idle sites, failures count for a shorter time. All state is lost with
-//! the process: tasks go back to the dispatcher, and the shared cache and the dispatcher have copies of the clocks.
+//! is forgotten once it has no task, its next request may start, and its failures no longer count. With many idle
+//! sites, failures count for a shorter time. All state is lost with the process: tasks go back to the dispatcher, and
+//! the shared cache and the dispatcher have copies of the clocks.
 //!
 //! Nothing here reads a clock: every moment comes from the caller.
 
@@ -19,34 +19,35 @@ use webfill_wire::{CrawlKey, RecallScope, SiteClock, Task};
 use crate::now::{Now, millis_rounded_up};
 use crate::politeness::{Answered, Clock, Pace};
 
-/// The state of a site.
+/// The tasks and the clock of one site.
 #[derive(Debug, Default)]
 pub struct Site {
     queue: VecDeque<Task>,
     clock: Clock,
-    /// The delay last in force.
+    /// The delay between two requests to the site that applied last.
     delay: Duration,
-    /// The site has had tasks here, so this worker is its owner. Otherwise it is only visited.
+    /// Whether the site has had tasks here, which makes this worker its owner. Other sites are only visited: one
+    /// request is sent to them.
     is_owned: bool,
-    /// A runner is at work.
+    /// Whether a runner (a loop that processes the site's tasks) is at work.
     running: bool,
-    /// The previous worker may have sent a request to the site, and this worker has requested no page yet. Until then
-    /// the site's delay is unknown, so the clock is kept.
+    /// Whether the process before this one may have sent a request to the site, and this one has requested no page yet.
+    /// Until it does, the site's delay is unknown, so the clock is kept.
     inherited: bool,
     /// The time at which this worker last looked up the site's clock in the shared cache, where another worker may have
     /// left it.
     clock_looked_up: Option<Instant>,
-    /// When the last request of this worker started.
+    /// The time at which the last request of this worker to the site started.
     last_start: Option<Instant>,
-    /// The clock has not been written to the shared cache yet.
+    /// Whether the clock has changed since it was written to the shared cache.
     is_unsaved: bool,
-    /// The site is among [`Sites::idle`].
+    /// Whether the site is in the list [`Sites::idle`].
     is_watched: bool,
     alone: SitePermit,
 }
 
-/// A semaphore that allows one request to a site at a time. It is held by the site's runner, or by the runner of a site
-/// whose robots.txt redirected here, from before the wait for the turn until the request is over.
+/// A semaphore that allows one request to a site at a time. A runner holds it from before its wait for the site until
+/// its request has ended. This may be the runner of another site, whose robots.txt redirects here.
 #[derive(Debug)]
 struct SitePermit(Arc<Semaphore>);
 
@@ -56,14 +57,15 @@ impl Default for SitePermit {
     }
 }
 
-/// After this long without a request, a site's clock is looked up again before the next one.
+/// If a site got no request for this long, its clock is looked up again in the shared cache before the next one.
 pub const RECHECK_AFTER: Duration = Duration::from_secs(30);
 
-/// While this many sites are idle, failures of further sites count only until their next request is allowed, because
-/// there may be hundreds of thousands of dead sites.
+/// Once this many sites are idle, earlier failures of further sites count only until the site's next request is
+/// allowed, because there may be hundreds of thousands of dead sites.
 const MOST_IDLE: usize = 4_096;
 
-/// The time until which an idle site's clock is kept; `None` if it need not be kept.
+/// The time until which the clock of an idle site is kept; `None` if it need not be kept. `idle` is the number of idle
+/// sites.
 fn kept_until(site: &Site, idle: usize) -> Option<Instant> {
     match idle < MOST_IDLE {
         true => site.clock.expires_at(site.delay),
@@ -75,9 +77,9 @@ fn kept_until(site: &Site, idle: usize) -> Option<Instant> {
 #[derive(Debug, Default)]
 pub struct Sites {
     sites: HashMap<String, Site>,
-    /// Sites whose clocks have moved since they were last written to the shared cache.
+    /// Sites whose clocks have changed since they were last written to the shared cache.
     moved: Vec<String>,
-    /// Idle sites, each once, ordered by the time when each can be forgotten if it is not requested again before.
+    /// Idle sites, each once, ordered by the time at which they can be forgotten.
     idle: BinaryHeap<Reverse<(Instant, String)>>,
 }
 
@@ -105,7 +107,7 @@ impl Sites {
         !std::mem::replace(&mut site.running, true)
     }
 
-    /// The site's next task; `None` ends its runner.
+    /// Takes the next task of the site; `None` ends the site's runner.
     pub fn next_task(&mut self, name: &str) -> Option<Task> {
         let site = self.sites.get_mut(name)?;
         let task = site.queue.pop_front();
@@ -116,7 +118,8 @@ impl Sites {
         task
     }
 
-    /// Begins a visit, because the robots.txt of another site redirects to this one, which may have no runner here.
+    /// Begins a visit (one request to a site that this worker may not own), because the robots.txt of another site
+    /// redirects to this one.
     pub fn begin_visit(&mut self, name: &str, default_delay: Duration) {
         self.sites.entry(name.to_owned()).or_insert_with(|| Site {
             delay: default_delay,
@@ -128,17 +131,18 @@ impl Sites {
         self.watch_idle(name);
     }
 
-    /// Whether the site's tasks come to this worker.
+    /// Whether the tasks of the site come to this worker.
     pub fn is_owned(&self, name: &str) -> bool {
         self.sites.get(name).is_some_and(|site| site.is_owned)
     }
 
-    /// The semaphore to hold while requesting a site.
+    /// The semaphore that a runner must hold while it requests the site.
     pub fn request_semaphore(&self, name: &str) -> Option<Arc<Semaphore>> {
         self.sites.get(name).map(|site| Arc::clone(&site.alone.0))
     }
 
-    /// Watches a site without a runner and without tasks, to forget it when its clock has passed.
+    /// Adds a site without runner and tasks to the idle sites, which are forgotten as soon as their clocks are no
+    /// longer needed.
     fn watch_idle(&mut self, name: &str) {
         let Some(site) = self.sites.get_mut(name) else {
             return;
@@ -149,7 +153,7 @@ impl Sites {
         match kept_until(site, self.idle.len()) {
             Some(at) => {
                 site.is_watched = true;
-                // Thousands of sites may be idle, and an empty queue keeps its capacity.
+                // Free the memory of the empty queue, because thousands of sites may be idle.
                 site.queue = VecDeque::new();
                 self.idle.push(Reverse((at, name.to_owned())));
             }
@@ -159,7 +163,7 @@ impl Sites {
         }
     }
 
-    /// The crawls of queued tasks.
+    /// The crawls that the queued tasks belong to.
     pub fn queued_crawls(&self) -> HashSet<CrawlKey> {
         let queued = self.sites.values().flat_map(|site| &site.queue);
         queued.map(|task| task.crawl).collect()
@@ -187,7 +191,8 @@ impl Sites {
         }
     }
 
-    /// Sites that the previous worker may have been requesting when it died: they count as requested until now.
+    /// Notes sites that the process before this one may have been requesting when it died. They count as requested
+    /// until now.
     pub fn inherit(&mut self, names: Vec<String>, default_delay: Duration, now: Now) {
         for name in names {
             let site = self.sites.entry(name).or_insert_with(|| Site {
@@ -199,7 +204,7 @@ impl Sites {
         }
     }
 
-    /// When the site's next request may start.
+    /// The time at which the next request to the site may start.
     pub fn next_start(&self, name: &str, turn: Turn) -> Option<Instant> {
         let site = self.sites.get(name)?;
         match turn {
@@ -209,26 +214,26 @@ impl Sites {
         }
     }
 
-    /// The site's clock under a delay, as reported to the dispatcher.
+    /// The site's clock as it is reported to the dispatcher, with `delay` between two requests.
     pub fn clock(&self, name: &str, delay: Duration, now: Now) -> SiteClock {
         let next = self.next_start(name, Turn::Page(delay));
         site_clock(next, Some(self.spacing(name, delay)), now)
     }
 
-    /// The time between two requests to a site: the delay in force, or more if it accepts less.
+    /// The time between two requests to a site: `delay`, or more if the site accepts only fewer requests.
     pub fn spacing(&self, name: &str, delay: Duration) -> Duration {
         let site = self.sites.get(name);
         site.map_or(delay, |site| site.clock.spacing(delay))
     }
 
-    /// The delay last in force.
+    /// The delay between two requests to the site that applied last.
     pub fn delay(&self, name: &str) -> Option<Duration> {
         self.sites.get(name).map(|site| site.delay)
     }
 
-    /// Whether the caller must look up the site's clock in the shared cache now. It must the first time, and again
-    /// after [`RECHECK_AFTER`] without a request, because other workers may have visited the site meanwhile. The lookup
-    /// counts as done unless [`Sites::note_failed_lookup`] is called.
+    /// Whether the caller must look up the site's clock in the shared cache now. It must before the first request, and
+    /// again after [`RECHECK_AFTER`] without a request, because other workers may have requested the site meanwhile.
+    /// The lookup counts as done unless [`Sites::note_failed_lookup`] is called.
     pub fn begin_clock_lookup(&mut self, name: &str, now: Now) -> bool {
         let Some(site) = self.sites.get_mut(name) else {
             return false;
@@ -249,7 +254,7 @@ impl Sites {
         }
     }
 
-    /// Takes over a clock from the shared cache.
+    /// Takes over a site's clock (the time of its next request) from the shared cache.
     pub fn take_shared_clock(&mut self, entry: &SiteClockEntry, now: Now) {
         let Some(site) = self.sites.get_mut(&entry.site) else {
             return;
@@ -261,8 +266,7 @@ impl Sites {
         let delay_ms = entry.delay_ms.max(entry.accepted_ms.unwrap_or(0));
         let paced = entry.last_start_ms.saturating_add_unsigned(delay_ms);
         let until_ms = entry.blocked_until_ms.unwrap_or(paced).max(paced);
-        // If the wall clock was set back, the last request seems to lie in the future; it was made
-        // by now.
+        // If the wall clock was set back, the last request seems to lie in the future. It counts as made now.
         let wait_ms = until_ms.saturating_sub(now.wall_ms.max(entry.last_start_ms));
         if wait_ms > 0 {
             let wait = Duration::from_millis(wait_ms as u64);
@@ -270,12 +274,12 @@ impl Sites {
         }
     }
 
-    /// Notes that a request to the site for a robots.txt is over. The delay for pages stays.
+    /// Notes the answer to a request for a robots.txt. The delay for pages does not change.
     pub fn note_robots_answer(&mut self, name: &str, request: Answered, pace: Pace) {
         self.note_answer(name, request, pace);
     }
 
-    /// Notes that a request for a page is over.
+    /// Notes the answer to a request for a page.
     pub fn note_page_answer(&mut self, name: &str, request: Answered, pace: Pace) {
         if let Some(site) = self.note_answer(name, request, pace) {
             site.delay = pace.delay;
@@ -294,8 +298,8 @@ impl Sites {
         Some(site)
     }
 
-    /// Notes that a request was aborted, and may have been under way until now. Returns the site's clock under this
-    /// delay, as reported to the dispatcher.
+    /// Notes that a request was aborted, and may have been under way until now. Returns the site's clock as it is
+    /// reported to the dispatcher, with `delay` between two requests.
     pub fn note_cut_short(&mut self, name: &str, delay: Duration, now: Now) -> SiteClock {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock.note_foreign_request(now.instant);
@@ -303,8 +307,8 @@ impl Sites {
         self.clock(name, delay, now)
     }
 
-    /// The time when the next task of a site may start, after a task whose page may not be fetched. `was_requested`: a
-    /// request for robots.txt failed, so the next task waits for the site's clock. Without a request, it starts
+    /// The time at which the next task of a site may start, after a task whose page may not be fetched. If robots.txt
+    /// was requested for it (`was_requested`), the next task waits for the site's delay. Otherwise it starts
     /// immediately.
     pub fn next_start_after_refusal(&self, name: &str, was_requested: bool) -> Option<Instant> {
         match was_requested {
@@ -313,7 +317,8 @@ impl Sites {
         }
     }
 
-    /// The clocks that moved since the last call, for the shared cache; forgets idle sites.
+    /// Returns the clocks that have changed since the last call, to be written to the shared cache. Also forgets idle
+    /// sites that are no longer needed.
     pub fn take_moved_clocks(&mut self, owner: &str, now: Now) -> Vec<SiteClockEntry> {
         let mut moved = Vec::new();
         for name in std::mem::take(&mut self.moved) {
@@ -324,7 +329,7 @@ impl Sites {
                 let next = site.clock.next_start(site.delay);
                 let next = next.filter(|next| *next > now.instant);
                 let wait_ms = next.map(|next| now.time_until(next).as_millis() as i64);
-                // Both times use the current wall clock, which may have been set since the request.
+                // Both times are computed from the current wall clock, which may have been set since the request.
                 let ago_ms = now
                     .instant
                     .saturating_duration_since(last_start)
@@ -346,7 +351,7 @@ impl Sites {
         moved
     }
 
-    /// Forgets idle sites. Checks only those whose time has come, however many others there are.
+    /// Forgets the idle sites that are no longer needed. It looks only at those, however many others there are.
     fn forget_idle(&mut self, now: Now) {
         while let Some(Reverse((at, _))) = self.idle.peek()
             && *at <= now.instant
@@ -381,15 +386,16 @@ impl Sites {
 }
 
 impl Site {
-    /// Whether a site is needed regardless of its clock. Once its runner or visitor ends, its clock decides how long it
-    /// stays.
+    /// Whether a site must be kept regardless of its clock: it has a runner, a visitor or a task, or it was taken over
+    /// from the process before this one.
     fn is_kept(&self) -> bool {
         let is_visited = Arc::strong_count(&self.alone.0) > 1;
         self.running || self.inherited || is_visited || !self.queue.is_empty()
     }
 }
 
-/// A site's clock as reported to the dispatcher: when its next request may start, and the delay in force, if known.
+/// A site's clock as it is reported to the dispatcher: the time until its next request may start, and the delay between
+/// two requests, if known.
 pub fn site_clock(next: Option<Instant>, delay: Option<Duration>, now: Now) -> SiteClock {
     SiteClock {
         next_in_ms: millis_rounded_up(next.map_or(Duration::ZERO, |next| now.time_until(next))),
@@ -400,11 +406,11 @@ pub fn site_clock(next: Option<Instant>, delay: Option<Duration>, now: Now) -> S
 /// The purpose of a request, which decides what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// A request for robots.txt, under the delay known so far.
+    /// A request for robots.txt. The delay of the site applies as far as it is known.
     Robots,
-    /// A request for a page, under this delay.
+    /// A request for a page, with this delay between two requests.
     Page(Duration),
-    /// A request for a page right after its robots.txt: the delay counts from the page before.
+    /// A request for a page right after its robots.txt. The delay counts from the page before.
     PageAfterRobots(Duration),
 }
 

@@ -1,6 +1,6 @@
-//! The snapshot of a page, kept for comparison with later ones. It has the page's fields and rows if a mapping has read
-//! it, otherwise the blocks of its text, or only the fact that the page was not found. Errors and recognised blocks
-//! give no snapshot.
+//! Makes the snapshot of a page, which is compared with later ones to find changes. It has the page's fields and rows
+//! if a mapping has read it, otherwise the blocks of its text. The snapshot of a missing page only says that it was not
+//! found. Errors and recognised blocks give no snapshot.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use webfill_wire::{Feature, Outcome};
 use crate::charset::Kind;
 use crate::task_result::TaskResult;
 
-/// How far a server's clock may be behind, in milliseconds.
+/// By how many milliseconds the clock of a server may be slow.
 const CLOCK_OFF_MS: i64 = 500;
 
 /// The snapshot of a page that was read.
@@ -67,15 +67,15 @@ fn is_compared(result: &TaskResult) -> bool {
     result.crawl.needs_feature(Feature::Changes) && result.outcome == Outcome::Ok
 }
 
-/// The known versions of a page, and the facts known about its site.
+/// The stored versions of a page, and what is known about the texts of its site.
 pub(crate) struct KnownVersions {
     pub(crate) page: Option<PageVersions>,
     pub(crate) site: SiteBlocks,
 }
 
-/// The second fetch that a snapshot requires.
+/// A second fetch of a page, which a snapshot requires.
 pub(crate) struct Recheck {
-    /// The time until a clock shown on the page has moved.
+    /// How long to wait before the second fetch, until a clock shown on the page has moved.
     pub(crate) wait: Duration,
 }
 
@@ -98,8 +98,8 @@ pub(crate) fn needed_recheck(
     })
 }
 
-/// The snapshot of a page with its differences from a second fetch, and whether there are any. `None` if either
-/// cannot be read.
+/// Returns the first snapshot with the differences from the second one marked, and whether there are any. `None` if one
+/// of the two cannot be read.
 pub(crate) fn mark_differences(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, bool)> {
     let (first, second) = (
         PageContent::unpack(first).ok()?,
@@ -109,7 +109,7 @@ pub(crate) fn mark_differences(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, 
     Some((pack_if_worth_keeping(&seen)?, seen.is_unsteady()))
 }
 
-/// The snapshot of an answer without a page.
+/// The snapshot of an answer that is not a page: the page is missing, or it has not changed.
 pub(crate) fn snapshot_without_page(result: &TaskResult) -> Option<Vec<u8>> {
     let is_missing =
         result.outcome == Outcome::HttpError && matches!(result.status_code, Some(404 | 410));
@@ -118,7 +118,7 @@ pub(crate) fn snapshot_without_page(result: &TaskResult) -> Option<Vec<u8>> {
         .then(|| PageContent::without_content().pack())
 }
 
-/// The snapshot in compressed form. `None` for an empty page, and for a snapshot too long to keep.
+/// Compresses a snapshot. `None` for an empty page, and for a snapshot that is too long to keep.
 fn pack_if_worth_keeping(seen: &PageContent) -> Option<Vec<u8>> {
     let packed = (!seen.is_empty()).then(|| seen.pack())?;
     (packed.len() <= MAX_SNAPSHOT_BYTES).then_some(packed)

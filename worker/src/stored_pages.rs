@@ -9,16 +9,16 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use webfill_store::{KnownPage, Store, StoreError};
 
-/// The most pages that are looked up in one query, and the most that may wait for one.
+/// The limit on the pages that are looked up in one query, and on the lookups that wait for the next one.
 const MOST_AT_ONCE: usize = 256;
 
-/// The longest time that a request waits for its condition.
+/// How long a request waits for the stored page that it needs to be conditional.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// A lookup of a page by its key.
+/// A lookup of a page: the page's key, and the sender for the answer.
 type PageLookup<A> = (String, oneshot::Sender<A>);
 
-/// Looks up stored pages for the runners, many in one query.
+/// Looks up stored pages, many of them in one query.
 pub struct StoredPages {
     known: mpsc::Sender<PageLookup<KnownPage>>,
     versions: mpsc::Sender<PageLookup<bool>>,
@@ -49,7 +49,7 @@ impl StoredPages {
         }
     }
 
-    /// The stored page with this key, if it can be requested conditionally and the store answers soon.
+    /// The stored page with this key. `None` if there is none with validators, or if the store does not answer soon.
     pub async fn known_page(&self, id: String) -> Option<KnownPage> {
         let asking = query(&self.known, id);
         tokio::time::timeout(LONGEST_WAIT, asking).await.ok()?
@@ -60,8 +60,8 @@ impl StoredPages {
         query(&self.versions, id).await
     }
 
-    /// The versions that a page, or the pages of a site, are compared with; `None` if there are none or the store
-    /// does not answer.
+    /// The earlier versions of a page or a site, which new versions are compared with; `None` if there are none or the
+    /// store does not answer.
     pub async fn versions_of(&self, id: String) -> Option<Vec<u8>> {
         query(&self.states, id).await
     }
@@ -73,7 +73,8 @@ async fn query<A>(questions: &mpsc::Sender<PageLookup<A>>, id: String) -> Option
     answered.await.ok()
 }
 
-/// Answers the lookups of pages that `look_up` finds. For other pages the sender is dropped without an answer.
+/// Answers lookups in batches with the results of `look_up`. If a page is not found, its sender is dropped without an
+/// answer.
 async fn answer_lookups<A, F>(
     mut asked: mpsc::Receiver<PageLookup<A>>,
     look_up: impl Fn(Vec<String>) -> F,
@@ -84,11 +85,11 @@ async fn answer_lookups<A, F>(
     let mut questions = Vec::new();
     while asked.recv_many(&mut questions, MOST_AT_ONCE).await > 0 {
         let ids = questions.iter().map(|(id, _)| id.clone()).collect();
-        // The store logs its own unavailability.
+        // The store itself logs that it is unreachable.
         let found = look_up(ids).await.unwrap_or_default();
         for (id, answer) in questions.drain(..) {
             if let Some(found) = found.get(&id) {
-                // A receiver that no longer waits needs no answer.
+                // Sending fails if the receiver no longer waits for the answer.
                 let _ = answer.send(found.clone());
             }
         }

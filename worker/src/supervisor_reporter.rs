@@ -1,4 +1,4 @@
-//! A worker's reports to its supervisor.
+//! Sends a worker's reports to its supervisor.
 
 use webfill_wire::counts::{self, WorkerCounts, WorkerTotals};
 use webfill_wire::socket::{Outbox, SocketName};
@@ -69,7 +69,7 @@ impl SupervisorReporter {
         }
     }
 
-    /// Reports that this task waits for a slow name lookup.
+    /// Reports that a task waits because the lookup of a host name takes long.
     pub fn report_waiting(&self, task: (u64, Delivery)) {
         self.send(WorkerToSupervisor {
             waiting: vec![task],
@@ -77,7 +77,7 @@ impl SupervisorReporter {
         });
     }
 
-    /// Confirms a recall.
+    /// Confirms to the supervisor that no recalled task can start any more.
     pub fn confirm_recall(&self, recall: u64) {
         self.send(WorkerToSupervisor {
             recalled: vec![recall],

@@ -1,7 +1,6 @@
-//! The result of a task, filled step by step: by the fetch, then by the extraction. The saver
-//! ([`crate::save`]) writes it to the store and then reports it to the dispatcher as a
-//! [`TaskDone`]. It is in memory only: if the worker dies before the report, the task is fetched
-//! again, and the store overwrites the same page.
+//! The result of a task, which is filled by the fetch and then by the extraction. The saver ([`crate::save`]) writes it
+//! to the store and then reports it to the dispatcher as a [`TaskDone`]. It exists only in memory. If the worker dies
+//! before the report, the task is fetched again, and the store overwrites the same page.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -41,7 +40,7 @@ pub struct TaskResult {
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
     pub template: Option<String>,
-    /// The page's text, if it is kept for repairs, as it is for a few pages.
+    /// The page's text, if it is kept as a sample for repairs of mappings.
     pub sample: Option<SampleText>,
     pub fields: Map<String, Value>,
     /// See [`webfill_store::Page::alternatives`].
@@ -62,29 +61,29 @@ pub struct TaskResult {
     pub body: Option<Arc<str>>,
     /// The page's body, if the crawl keeps bodies and it is not too long.
     pub kept_body: Option<KeptBody>,
-    /// The metadata of a document, with how its reading ended; or the metadata of a sitemap.
+    /// The metadata of a document, which says how the reading ended; or the metadata of a sitemap.
     pub document: Option<Map<String, Value>>,
     /// The validators for conditional requests for the page.
     pub validators: Option<Validators>,
-    /// The size of the stored page, if the page is unchanged.
+    /// The size of the stored page, if the page has not changed (status 304).
     pub stored_bytes: Option<u64>,
-    /// The page's snapshot, if the crawl compares pages.
+    /// The page's snapshot, if the crawl compares pages with earlier versions.
     pub snapshot: Option<Vec<u8>>,
     pub redirect: Option<String>,
     /// The response's header `Refresh`.
     pub refresh: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
-    /// The earliest start of the site's next request, and the delay in force, if known.
+    /// The earliest start of the site's next request, and the delay between two requests, if known.
     pub next_start: Option<Instant>,
     pub delay: Option<Duration>,
     /// Evidence about the site, for the dispatcher; see [`TaskDone`].
     pub evidence: Option<Evidence>,
-    /// The hash of the answer, for comparison, if it resembles a block.
+    /// The hash of an answer that resembles a block. The dispatcher compares it with other answers of the site.
     pub likeness: Option<u64>,
     /// The data needed to try the page in the browser, if it shows nothing without its scripts.
     pub unread: Option<UnreadPage>,
-    /// The permit of the worker's memory, from the extraction until the result is saved.
+    /// The permit for the worker's memory that the result takes, from the extraction until the result is saved.
     pub memory: Option<MemoryPermit>,
 }
 
@@ -132,7 +131,7 @@ impl TaskResult {
         }
     }
 
-    /// The result of the same request, for reading another form of the page.
+    /// Copies the data of the request, to read the page once more in another form.
     pub fn copy_for_rereading(&self) -> TaskResult {
         TaskResult {
             status_code: self.status_code,
@@ -211,8 +210,8 @@ impl TaskResult {
         .sum()
     }
 
-    /// The message to the dispatcher. If all records of the page are complete now, its links are left out, because no
-    /// record needs them.
+    /// Converts the result to the message for the dispatcher. If all records of the page are complete now, its links
+    /// are left out, because no record needs them.
     pub fn into_task_done(self, saved: Saved, now: Instant) -> TaskDone {
         let Saved {
             resolved,
@@ -223,7 +222,7 @@ impl TaskResult {
             .next_start
             .map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
         let is_unmatched = self.is_unmatched();
-        // A link written by a page must never pass for one marked by the worker.
+        // A link on a page must not look like a link that the worker has marked.
         let mut links = self.links;
         links.retain(|link| {
             LinkKind::parse(link).0 == LinkKind::Link && parse_row_link(link).is_none()
@@ -268,13 +267,14 @@ impl TaskResult {
     }
 }
 
-/// The sum over the row counts of a page. It fits: a page has at most 100,000 rows for each rule of its mapping.
+/// The sum over the row counts of a page. The sum fits into a `u32`, because a page has at most 100,000 rows for each
+/// rule of its mapping.
 fn sum_rows(counts: &[RowCounts], of: fn(&RowCounts) -> u64) -> u32 {
     u32::try_from(counts.iter().map(of).sum::<u64>()).unwrap_or(u32::MAX)
 }
 
-/// Adds the links of rows whose records are complete. They are needed if all links are followed, and belong to no
-/// record.
+/// Adds the links of rows whose records are complete. If a crawl follows all links, it needs them, too; they belong to
+/// no record.
 fn with_complete_leads(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<RowLead> {
     let led_to: HashSet<String> = leads.iter().flat_map(|lead| lead.urls.clone()).collect();
     let rows = listings.iter().flat_map(|listing| &listing.rows);
@@ -289,9 +289,8 @@ fn with_complete_leads(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<Row
     leads
 }
 
-/// The links of rows whose records are open. Each link carries the key of its record, so together they may be too long
-/// for a message. Links that do not fit are left out; the next fetch of the page brings them, because their records
-/// stay open.
+/// The links of rows whose records are not complete, each with the key of its record. Links that do not fit into a
+/// message are left out. The next fetch of the page finds them again, because their records stay incomplete.
 fn marked_leads(leads: &[RowLead], page: &str) -> Vec<String> {
     let urls = |lead: &RowLead| lead.urls.len();
     let of_rows: usize = leads.iter().map(urls).sum();
@@ -317,13 +316,14 @@ fn marked_leads(leads: &[RowLead], page: &str) -> Vec<String> {
     kept
 }
 
-/// The most bytes of the row links of one page, each with the key of its record.
+/// The limit on the bytes of all row links of one page, each with the key of its record.
 const MAX_LEADS_BYTES: usize = 8 << 20;
 
-/// How many copies of a result exist: it is copied for the store, and written in the store's own form.
+/// How many copies of a result exist at the same time: it is copied for the store, and converted to the store's own
+/// form.
 const COPIES: usize = 3;
 
-/// Bytes of a value in memory besides its text.
+/// How many bytes a value takes in memory in addition to its text.
 const PER_VALUE: usize = 100;
 
 fn memory_of_object(object: &Map<String, Value>) -> usize {
@@ -333,7 +333,7 @@ fn memory_of_object(object: &Map<String, Value>) -> usize {
     members.sum::<usize>()
 }
 
-/// The memory of a value. Recursive; mappings bound the depth of these values.
+/// The memory that a value takes, in bytes. The recursion ends, because mappings limit the depth of values.
 fn memory_of(value: &Value) -> usize {
     let content = match value {
         Value::String(text) => text.len(),
@@ -344,7 +344,7 @@ fn memory_of(value: &Value) -> usize {
     PER_VALUE + content
 }
 
-/// The evidence that the site could not be reached, or asks for fewer requests.
+/// The evidence that the site could not be reached, or that it demands fewer requests.
 fn evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
     let sign = match (fetched.answer, fetched.status_code) {
         (Answer::Silent, _) => fetched.error.clone()?,

@@ -9,7 +9,7 @@ use webfill_test_needs::needs;
 use webfill_urls::Url;
 use webfill_worker::blocks::{self, RepeatedPages, Response, Sign};
 
-/// Bounds the time of a test.
+/// How many pages of one manual are checked, which limits the time of the test.
 const MOST_PAGES: usize = 600;
 
 #[needs(python3_doc)]

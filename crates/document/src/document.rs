@@ -1,5 +1,5 @@
-//! A parsed page: its tree, whether it was truncated, and its copies for `sxd-xpath`, which are built
-//! at first use.
+//! A parsed page: its tree, whether it was truncated, and its copies in the form of `sxd-xpath`. The copies are built
+//! when they are first needed.
 
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct Document {
     memory_bytes: usize,
     most_memory_bytes: usize,
     evaluation_time: Duration,
-    /// The part of `evaluation_time` that is left.
+    /// The time that is left for evaluating expressions.
     pub(crate) time_left: Cell<Duration>,
     sxd: OnceCell<SxdTree>,
     pub(crate) blank_sxd: OnceCell<SxdTree>,
@@ -68,7 +68,7 @@ impl Document {
         self.truncated
     }
 
-    /// An upper bound of the memory that the tree and its copies for expressions need.
+    /// An upper limit of the memory that the tree and its copies for expressions need, in bytes.
     pub fn memory_bytes(&self) -> usize {
         match self.sxd.get() {
             Some(_) => self.memory_bytes + self.sxd_tree_bytes(),

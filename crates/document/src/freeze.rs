@@ -7,9 +7,9 @@ use crate::limits::{Limits, Truncation};
 use crate::tree::{Kind, NodeId, ROOT, Tree};
 use crate::vocabulary::{Vocabulary, attribute_name};
 
-/// The length of all attribute values, as a multiple of the length of the page, beyond which further ones are left out.
-/// The parser may copy an element with its attributes many times (the adoption agency), so the values of a tree can be
-/// far longer than its page.
+/// The limit on the length of all attribute values together, as a multiple of the length of the page; further values
+/// are left out. The parser may copy an element with its attributes many times (the "adoption agency algorithm"), so
+/// the values can be far longer than the page.
 const ATTRIBUTE_BYTES_PER_INPUT_BYTE: usize = 2;
 const ATTRIBUTE_BYTES_AT_LEAST: usize = 64 * 1024;
 
@@ -55,7 +55,7 @@ struct Walk<'g> {
 }
 
 impl Walk<'_> {
-    /// Copies the tree. Does not recurse, because the page determines the depth of the tree.
+    /// Copies the tree. It does not recurse, because the page decides how deep the tree is.
     fn run(&mut self) {
         let mut place = growing::DOCUMENT;
         loop {

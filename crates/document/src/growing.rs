@@ -1,8 +1,8 @@
 //! [`Growing`], the tree while the parser builds it: nodes that can be moved, linked by index.
 //!
-//! HTML5 parsing moves nodes around (foster parenting, the adoption agency), so the order of
-//! creation is not document order; [`crate::freeze`] puts the finished tree in order. The links
-//! always form a forest: a node is detached before it is attached elsewhere.
+//! HTML5 parsing moves nodes to other parents ("foster parenting", "adoption agency"), so the order of creation is not
+//! document order; [`crate::freeze`] puts the finished tree in order. The links always form a forest: a node is
+//! detached before it is attached elsewhere.
 
 use html5ever::QualName;
 use html5ever::interface::Attribute;
@@ -10,14 +10,14 @@ use html5ever::tendril::StrTendril;
 
 use crate::limits::{Limits, Truncation};
 
-/// The most memory that a node, an attribute and a byte of text take, from the parser to the finished tree. This
-/// includes the lists of both trees, which double when they grow, and the names. `crates/document/tests/memory.rs`
+/// How many bytes of memory a node, an attribute and a byte of text take at most, from the parser to the finished tree.
+/// This includes the lists of both trees, which double when they grow, and the names. `crates/document/tests/memory.rs`
 /// compares this with actual allocations.
 const NODE_BYTES: usize = 210;
 const ATTRIBUTE_BYTES: usize = 190;
 const BYTES_PER_TEXT_BYTE: usize = 3;
 
-/// The link value for "no node".
+/// Stands for "no node" in a link from one node to another.
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const DOCUMENT: u32 = 0;
 
@@ -42,7 +42,7 @@ pub(crate) struct Node {
     pub(crate) next: u32,
     pub(crate) first_child: u32,
     pub(crate) last_child: u32,
-    /// How many elements were open when this one was appended.
+    /// How many elements were open when this node was appended.
     open_elements: u32,
     pub(crate) data: Data,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Node {
 pub(crate) struct Growing {
     pub(crate) nodes: Vec<Node>,
     attributes: usize,
-    /// The memory used, by an upper estimate; see [`NODE_BYTES`].
+    /// The memory used in bytes, never estimated too low; see [`NODE_BYTES`].
     memory_bytes: usize,
     limits: Limits,
     full: Option<Truncation>,
@@ -98,7 +98,7 @@ impl Growing {
         (self.nodes.len() - 1) as u32
     }
 
-    /// The most memory that the tree needs while it is built and read, in bytes.
+    /// An upper limit of the memory in bytes that the tree needs while it is built and read.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
@@ -220,7 +220,7 @@ impl Growing {
         )
     }
 
-    /// Appends to the text node `neighbour`. Returns the text if `neighbour` is not a text node.
+    /// Appends the text to the node `neighbour` if that is a text node. Otherwise returns the text.
     fn merge_into(&mut self, neighbour: u32, text: StrTendril) -> Option<StrTendril> {
         if neighbour != NONE
             && let Data::Text(before) = &mut self.node_mut(neighbour).data

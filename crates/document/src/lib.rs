@@ -1,5 +1,5 @@
-//! Parses pages (HTML5 and XML) into trees, and evaluates XPath 1.0 expressions and CSS selectors on
-//! them. Parsing has limits ([`Limits`]), evaluation has a time budget. No network, no files.
+//! Parses pages (HTML5 and XML) into trees, and evaluates XPath 1.0 expressions and CSS selectors on them. Parsing has
+//! limits ([`Limits`]), and evaluation has a time budget. The crate accesses neither the network nor files.
 //!
 //! ```
 //! use webfill_document::{Document, Limits, XPath};
@@ -11,8 +11,8 @@
 //! assert_eq!(found, ["/1", "/2"]);
 //! ```
 //!
-//! A document stays on the thread that parsed it, and a compiled expression on the thread that
-//! compiled it. No page can overflow a stack of 2 MiB.
+//! A document stays on the thread that parsed it, and a compiled expression on the thread that compiled it. No page can
+//! overflow a stack of 2 MiB.
 
 mod css;
 mod document;
@@ -36,7 +36,7 @@ pub use document::Document;
 pub use limits::{Limits, Truncation};
 pub use node::{AttributeRef, NodeRef};
 pub use shell::Shell;
-/// Panics if the HTML tokenizer and html5ever's own read `page` differently.
+/// Panics if this crate's HTML tokenizer and that of html5ever read `page` differently.
 #[cfg(feature = "compare")]
 #[doc(hidden)]
 pub use tokenizer::compare::assert_tokenizers_agree as compare_tokenizers;

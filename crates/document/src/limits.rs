@@ -5,27 +5,27 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Bounds on parsing a page and on evaluating expressions over it.
+/// Limits on parsing a page, and on evaluating expressions on it.
 ///
-/// The defaults are above every one of several hundred real pages (at most 88,000 nodes and 53 levels; the slowest was
-/// parsed in 25 ms). With them, the worst hostile page of our tests takes less than 200 MB and 5 seconds.
+/// Several hundred real pages were measured: they have at most 88,000 nodes and 53 levels, and take at most 25 ms to
+/// parse. With the default limits, the worst hostile page in the tests takes less than 200 MB and 5 seconds.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The most bytes of text that are read. The rest of a longer page is left out. Default 16 MiB.
+    /// The limit on the bytes of text that are read. The rest of a longer page is left out. Default 16 MiB.
     pub input_bytes: usize,
-    /// The most nodes of the tree, not counting attributes. Default 400,000.
+    /// The limit on the nodes of the tree, not counting attributes. Default 400,000.
     pub nodes: usize,
-    /// The most attributes of all elements together. Default 1,000,000.
+    /// The limit on the attributes of all elements together. Default 1,000,000.
     pub attributes: usize,
-    /// The most attributes that are kept of one element. Default 256.
+    /// The limit on the attributes that are kept of one element. Default 256.
     pub attributes_per_element: usize,
-    /// The most levels of the tree. Deeper elements are moved up to the last level. Default 512.
+    /// The limit on the levels of the tree. Deeper elements are moved up to the last level. Default 512.
     pub depth: usize,
     /// The number of open elements beyond which reading stops. It exceeds `depth`, so that a page without end tags is
     /// still read. Default 2,000.
     pub open_elements: usize,
-    /// The most memory of a page's tree in bytes, with the copy that some expressions need. It is estimated, and never
-    /// too low. Default 1 GiB, which no page reaches that keeps to the other limits.
+    /// The limit on the memory of a page's tree in bytes, including the copy that some expressions need. The memory is
+    /// estimated, and never too low. Default 1 GiB; a page within the other limits never needs as much.
     pub memory_bytes: usize,
     /// The time for parsing one page. Default 2 s.
     pub parse_time: Duration,
@@ -77,8 +77,8 @@ impl fmt::Display for Truncation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfTime;
 
-/// The time budget of one evaluation. Reading the clock costs more than visiting a node, so work is
-/// counted in units of about one node, and the clock is read every few thousand units.
+/// The time budget of one evaluation. Reading the clock takes longer than visiting a node. So work is counted in units
+/// of about one node, and the clock is read only every few thousand units.
 pub(crate) struct Budget {
     deadline: Instant,
     units: Cell<usize>,

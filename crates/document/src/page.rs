@@ -37,7 +37,7 @@ impl Document {
         .filter_map(|link| link.attribute("href"))
     }
 
-    /// The `href` of each feed (RSS, Atom, JSON Feed) that the page names as its alternate.
+    /// The `href` of each feed (RSS, Atom, JSON Feed) that the page declares with `rel="alternate"`.
     pub fn feeds(&self) -> impl Iterator<Item = &str> {
         let links = self.elements_by_tag("link");
         links.filter_map(|link| {

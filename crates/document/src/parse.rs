@@ -1,8 +1,8 @@
 //! Parses a page as HTML or XML within the limits.
 //!
-//! The parsers have no limits of their own, and some of their steps are quadratic in quantities that a page controls
-//! (open elements, attributes of one tag). So a guard between tokenizer and tree builder stops passing on tokens once
-//! a limit is reached.
+//! The parsers have no limits of their own, and some of their steps take quadratic time in numbers that a page controls
+//! (open elements, attributes of one tag). So a guard between tokenizer and tree builder stops passing on tokens once a
+//! limit is reached.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -26,15 +26,14 @@ const PIECE_BYTES: usize = 16 * 1024;
 /// split it at every space.
 const TOKENS_BETWEEN_CHECKS: u32 = 256;
 const TEXT_BYTES_PER_TOKEN: usize = 64;
-/// The most bytes of HTML: the parser's buffers count their bytes in 32 bits.
+/// The limit on the bytes of HTML, because the parser's buffers count their bytes in 32 bits.
 const HTML_BYTES: usize = 1 << 30;
-/// The scan of XML stops if this time passes without a token. Input without any token lies within a single tag, comment
-/// or attribute. Megabytes of it are normally read in a few dozen milliseconds. It takes this long only if the
-/// tokenizer compares each of thousands of attributes of a tag with all others. Every further piece would then take
-/// longer. (The HTML tokenizer limits attributes itself.)
+/// Parsing of XML stops if it yields no token for this long. Even megabytes of a single comment or attribute take only
+/// a few dozen milliseconds. The cause is a tag with thousands of attributes, each of which the tokenizer compares with
+/// all others. (The HTML tokenizer limits attributes itself.)
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(500);
 
-/// The part of a page that was read, and why reading stopped, if it did.
+/// The tree of the part of a page that was read, and why reading stopped before the end, if it did.
 pub(crate) struct Parsed {
     pub(crate) tree: Growing,
     pub(crate) truncation: Option<Truncation>,
@@ -81,7 +80,7 @@ pub(crate) fn xml(text: &str, limits: &Limits) -> Parsed {
     }
 }
 
-/// The beginning of `text`, at most `bytes` long.
+/// The beginning of `text`, which is at most `bytes` long.
 fn truncate_to_limit(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

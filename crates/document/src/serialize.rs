@@ -1,7 +1,7 @@
 //! Serialises a part of a document as HTML.
 //!
-//! Follows the HTML standard (13.3) for void elements, raw text and escaping. Parsing the result need
-//! not give the same tree.
+//! Follows the HTML standard (13.3) for void elements, raw text and escaping. If the result is parsed again, the tree
+//! may differ.
 
 use crate::node::NodeRef;
 use crate::tree::{Kind, NodeId, Tree};

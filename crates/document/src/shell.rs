@@ -1,8 +1,8 @@
-//! Empty shells: pages whose text is created by their scripts.
+//! Recognises empty shells: pages that get their text from their scripts.
 //!
-//! A shell shows little text, runs scripts, and has a *root*, the element that an application draws in. The root has
-//! an id or attribute used by frameworks, or is a custom element (`<shop-app>`). On a page that shows next to nothing,
-//! an empty container with an id is a root as well. In doubt, a page is not a shell, and is read as its server sent it.
+//! A shell shows little text, runs scripts, and has a *root*, an element that an application fills. The root has an id
+//! or attribute used by frameworks, or is a custom element (`<shop-app>`). On a page that shows next to nothing, an
+//! empty container with an id is a root as well. In doubt, a page is not a shell, and is read as its server sent it.
 
 use crate::document::Document;
 use crate::node::NodeRef;
@@ -11,22 +11,22 @@ use crate::node::NodeRef;
 /// server.
 const LITTLE_TEXT: usize = 400;
 
-/// The limit for a root that is only an empty element with an id, on pages that say that they need scripts.
+/// The same limit for a root that is only an empty element with an id, on pages that say that they need scripts.
 const LITTLE_WITHOUT_SCRIPTS: usize = 80;
 
-/// The limit for a root that is only an empty element with an id, on pages that do not say that they need scripts.
+/// The same limit for a root that is only an empty element with an id, on pages that do not say that they need scripts.
 const NEXT_TO_NOTHING: usize = 24;
 
-/// A root shows fewer characters than this, such as "Loading, please wait", before the application draws in it.
+/// A root shows fewer characters than this, such as "Loading, please wait", before the application fills it.
 const TEXT_OF_ROOT: usize = 80;
 
-/// The longest id that is named in the result, in bytes.
+/// The length limit, in bytes, of an id that the result names.
 const MOST_ID_BYTES: usize = 60;
 
-/// The most nodes that are read. A longer page is not a shell.
+/// How many nodes are read. A page with more nodes is not a shell.
 const MOST_NODES: usize = 2_000;
 
-/// Ids of roots, as the generators of frameworks write them.
+/// Ids of roots that the project generators of frameworks use.
 const ROOT_IDS: &[&str] = &[
     "root",
     "app",
@@ -50,10 +50,10 @@ const ROOT_IDS: &[&str] = &[
 /// Words at the end of a root's id: `react-root`, `shop_app`, `appMount`.
 const ROOT_ENDINGS: &[&str] = &["app", "root", "mount", "outlet", "spa"];
 
-/// Ids of empty elements that third parties fill, on pages that have text of their own.
+/// Ids of empty elements that third parties fill. They do not make a page a shell.
 const NOT_ROOTS: &[&str] = &["fb-root", "overlay-root", "modal-root", "portal-root"];
 
-/// Attributes that mark an application's root.
+/// Attributes that mark the element that an application fills.
 const ROOT_MARKS: &[&str] = &[
     "ng-app",
     "data-ng-app",
@@ -62,7 +62,7 @@ const ROOT_MARKS: &[&str] = &[
     "data-reactroot",
 ];
 
-/// Elements whose content is not shown. (`noscript` is not shown where scripts run.)
+/// Elements whose content is not shown. In browsers with scripts, `noscript` is not shown, either.
 const NOT_SHOWN: &[&str] = &["script", "style", "template", "noscript", "title", "head"];
 
 /// Elements that can be the content of a page, in place of text.
@@ -74,18 +74,18 @@ const CONTENT: &[&str] = &[
 /// Elements that can be a root because of their id.
 const CONTAINERS: &[&str] = &["div", "main", "section", "article", "body"];
 
-/// The evidence that a page is an empty shell.
+/// What shows that a page is an empty shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shell {
     /// The number of characters that the page shows, without white space.
     pub characters: usize,
     /// The number of scripts that run.
     pub scripts: usize,
-    /// The element that the application draws in, such as `#root`.
+    /// A selector of the element that the application fills, such as `#root`.
     pub root: String,
 }
 
-/// The findings of the walk over the page so far.
+/// What a walk over the page has found so far.
 #[derive(Default)]
 struct ShellWalk {
     nodes: usize,
@@ -100,7 +100,7 @@ struct ShellWalk {
 }
 
 impl Document {
-    /// The evidence that this page is an empty shell, if it is one.
+    /// Returns what shows that this page is an empty shell; `None` if it is not one.
     pub fn shell(&self) -> Option<Shell> {
         if !self.is_html {
             return None;
@@ -119,7 +119,8 @@ impl Document {
 }
 
 impl ShellWalk {
-    /// The page's root, if the page shows as little as a shell with such a root.
+    /// Returns the page's root if the page shows so little text that it is a shell. The limit depends on the kind of
+    /// root.
     fn shell_root(self) -> Option<String> {
         if self.root.is_some() && self.characters < LITTLE_TEXT {
             return self.root;
@@ -163,7 +164,7 @@ impl ShellWalk {
             }
             _ => self.has_content |= CONTENT.contains(&tag),
         }
-        // The head has scripts and `meta` elements, but its text is not shown.
+        // The walk into the head counts its scripts and `meta` elements, but its text is not shown.
         if tag == "head" {
             let before = self.characters;
             self.visit(element);
@@ -208,7 +209,7 @@ fn is_custom_container(element: NodeRef<'_>, tag: &str) -> bool {
     tag.contains('-') && !is_small && (CONTAINERS.contains(&parent) || parent.contains('-'))
 }
 
-/// Whether a script runs, judging by its type. Data scripts do not run.
+/// Whether a script is executed, judged by its type. Scripts that only contain data, such as JSON, are not.
 fn is_executable(script: NodeRef<'_>) -> bool {
     let kind = script.attribute("type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -248,7 +249,7 @@ fn is_third_party_id(id: &str) -> bool {
             .any(|word| id.starts_with(word))
 }
 
-/// Whether the text shown without scripts mentions JavaScript, as the request to enable it does.
+/// Whether the text that is shown without scripts mentions JavaScript. Usually it is a request to enable it.
 fn requires_scripts(text: &str) -> bool {
     text.to_lowercase().contains("javascript")
 }

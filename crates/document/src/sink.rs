@@ -1,5 +1,4 @@
-//! The adapter between the calls of the HTML and XML parsers and the tree that they build
-//! ([`Growing`]).
+//! Receives the calls of the HTML and XML parsers, and builds the tree from them ([`Growing`]).
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -17,8 +16,8 @@ pub(crate) struct Sink {
     tree: RefCell<Growing>,
 }
 
-/// A node as the parser knows it. It carries the name of its element, because the parser asks for the names of open
-/// elements far more often than for anything else.
+/// Refers to a node for the parser. It contains the name of the element, because the parser needs the names of open
+/// elements very often.
 #[derive(Clone)]
 pub(crate) struct Handle {
     index: u32,
@@ -126,8 +125,7 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    /// Returns the element itself: the contents of a template are ordinary children, so that expressions can reach
-    /// them.
+    /// Returns the template itself. So the contents of a template are its children, and expressions can find them.
     fn get_template_contents(&self, target: &Handle) -> Handle {
         target.clone()
     }

@@ -1,10 +1,10 @@
-//! The sketch of a page, which identifies its layout.
+//! Makes the sketch of a page: a short text that identifies the layout of the page.
 //!
-//! The paths of tags from the root are hashed, down to [`DEPTH`]. Markup within texts is left out. So is the frame of a
-//! page (header, navigation, footer) if it is large, because pages of all layouts of a site share it. Each digit of the
-//! sketch is the last digit of the smallest hash under a function of its own (b-bit minwise hashing). So the share of
-//! equal digits of two pages is about their share of equal paths. Repetitions change nothing, and an optional block
-//! changes few digits.
+//! The paths of tags from the root to each element, such as `html body div`, are hashed, down to [`DEPTH`]. Markup
+//! within texts is left out. The frame of a page (header, navigation, footer) is left out as well if it is large,
+//! because all pages of a site share it. Each digit of the sketch is the last digit of the smallest hash, by a
+//! different hash function for each (b-bit minwise hashing). So the fraction of equal digits of two pages is about the
+//! fraction of their equal paths. Repeated blocks change nothing, and an optional block changes few digits.
 
 use html5ever::LocalName;
 use rustc_hash::FxHashSet;
@@ -18,25 +18,25 @@ const DIGITS: usize = 32;
 /// Elements below this level belong to the content, not to the layout.
 const DEPTH: usize = 8;
 
-/// The most nodes that are read.
+/// How many nodes of a page are read at most.
 const MOST_NODES: usize = 100_000;
 
-/// Elements within texts, which vary with the text.
+/// Elements that mark up words within a text, such as `b`. They vary with the text, so they are left out.
 const OF_TEXT: &[&str] = &[
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "code", "del", "dfn", "em",
     "font", "i", "ins", "kbd", "mark", "nobr", "q", "s", "samp", "small", "span", "strike",
     "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ];
 
-/// Elements that are not shown, and elements that other sites insert into a page.
+/// Elements that are not shown, or that other sites insert into a page.
 const UNSEEN: &[&str] = &[
     "head", "iframe", "link", "meta", "noscript", "script", "style", "template",
 ];
 
-/// Elements with headers and footers of their own, which are not the page's.
+/// Elements with headers and footers of their own, which do not belong to the frame of the page.
 const OF_CONTENT: &[&str] = &["main", "article", "section"];
 
-/// Roles of the parts of a page's frame.
+/// Values of the attribute `role` that mark parts of a page's frame: header, navigation, footer and the like.
 const ROLES: &[&str] = &[
     "banner",
     "complementary",
@@ -45,7 +45,7 @@ const ROLES: &[&str] = &[
     "search",
 ];
 
-/// Classes and ids that name the parts of a page's frame.
+/// Classes and ids that mark parts of a page's frame: header, navigation, footer and the like.
 const NAMES: &[&str] = &[
     "banner",
     "breadcrumb",
@@ -66,14 +66,15 @@ const NAMES: &[&str] = &[
     "topbar",
 ];
 
-/// A frame with fewer paths than this is not left out of the sketch, because it hardly affects it.
+/// A frame with fewer paths than this is part of the sketch, because it hardly changes it.
 const FEWEST_OF_FRAME: usize = 8;
 
-/// A page with fewer paths than this outside its frame is sketched as a whole.
+/// If a page has fewer paths than this outside its frame, the frame is part of the sketch, too.
 const FEWEST_PATHS: usize = 4;
 
 impl Document {
-    /// The sketch of the page. Pages of one layout share most of its digits. `None` for a page without elements.
+    /// Returns the sketch of the page, a text of digits. Pages with the same layout have most digits in common. `None`
+    /// for a page without elements.
     pub fn sketch(&self) -> Option<String> {
         let paths = self.path_hashes();
         if paths.is_empty() {
@@ -120,9 +121,9 @@ impl Document {
 /// outside it.
 struct PathHashes<'t> {
     tree: &'t Tree,
-    /// The properties of each name of the tree.
+    /// Properties of each element name of the tree, by the number of the name.
     names: Vec<NameOf>,
-    /// The numbers of the attributes that name the parts of a page.
+    /// The numbers of the names of attributes that mark parts of a page: `role`, and `class` and `id`.
     role: NameId,
     class_and_id: [NameId; 2],
     all: FxHashSet<u64>,
@@ -131,14 +132,14 @@ struct PathHashes<'t> {
     nodes: usize,
 }
 
-/// The properties of a name of elements.
+/// Properties of an element name.
 struct NameOf {
     hash: u64,
     is_of_text: bool,
     is_unseen: bool,
     is_of_content: bool,
     is_navigation: bool,
-    /// A header, a footer or the like, which may be that of the page.
+    /// Whether it names a header, a footer or the like, which may belong to the frame of the page.
     is_frame: bool,
 }
 
@@ -155,13 +156,13 @@ impl NameOf {
     }
 }
 
-/// The position of an element.
+/// The position of an element, as the paths below it need it.
 #[derive(Clone, Copy)]
 struct Place {
     path: u64,
     depth: usize,
     part: Part,
-    /// Whether the element is within an article or the like, whose headers and footers do not belong to the page's
+    /// Whether the element is within an article or the like. Headers and footers there do not belong to the page's
     /// frame.
     in_content: bool,
 }
@@ -230,13 +231,13 @@ impl PathHashes<'_> {
     }
 }
 
-/// Hashes a text by FNV, which is the same in every release, because sketches are stored.
+/// Hashes a text by FNV. Unlike other hash functions, FNV never changes, and sketches are stored.
 fn hash(text: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Mixes the bits of a number, as the last step of SplitMix64 does.
+/// Mixes the bits of a number, in the same way as the last step of the random generator SplitMix64.
 fn mix_bits(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -282,8 +283,8 @@ mod tests {
         assert!(count_equal_digits(&sketch(PAGE), &sketch(other)) < DIGITS / 2);
     }
 
-    /// Six layouts in a frame with more elements than any of them. The sites name their header, navigation and footer
-    /// by elements, or by classes and ids.
+    /// Six layouts, each within the same frame, which has more elements than any of them. The sites mark their header,
+    /// navigation and footer by elements, or by classes and ids.
     #[test]
     fn layouts_in_a_common_frame_get_different_sketches() {
         let links = "<ul><li><a href=x>x</a><li><a href=x>x</a></ul>";

@@ -1,9 +1,9 @@
-//! [`Tree`], the finished tree: nodes in document order, stored in columns that make the axes of XPath cheap.
+//! [`Tree`], the finished tree: nodes in document order, stored in a form in which the axes of XPath are fast.
 //!
-//! - A node's number is its position in document order. The numbers of its descendants follow its own and are less than
-//!   `end`.
-//! - All text is in one string in document order, so the string-value of an element is a slice.
-//! - All attributes are in one list; those of a node end where those of the next node begin.
+//! - A node's number is its position in document order. The numbers of its descendants follow its own, up to `end`
+//!   (exclusive).
+//! - All text is in one string in document order, so the text of an element is a slice.
+//! - All attributes are in one list. The attributes of a node end where those of the next node begin.
 //!
 //! [`crate::freeze`] builds the tree. Afterwards it never changes, except for indexes that are built at first use.
 
@@ -15,14 +15,14 @@ use rustc_hash::FxHashMap;
 
 /// The number of a node in document order.
 pub(crate) type NodeId = u32;
-/// The number of a name of elements or attributes in a tree.
+/// The number of a name in a tree. Elements and attributes share the numbers.
 pub(crate) type NameId = u32;
 
-/// A name that no node of this tree has.
+/// The number that stands for names that do not occur in the tree.
 pub(crate) const NO_NAME: NameId = u32::MAX;
 pub(crate) const ROOT: NodeId = 0;
 
-/// Numbers above all names, which stand for nodes that are not elements.
+/// Numbers greater than those of all names. They stand for the kinds of nodes that are not elements.
 const TEXT: u32 = u32::MAX - 1;
 const COMMENT: u32 = u32::MAX - 2;
 const INSTRUCTION: u32 = u32::MAX - 3;
@@ -54,9 +54,9 @@ struct Node {
     kind: u32,
     parent: NodeId,
     end: NodeId,
-    /// The start of this node in the text of all nodes.
+    /// Where the text of this node begins in the text of all nodes.
     text: u32,
-    /// The start of its attributes in the list of all attributes.
+    /// Where the attributes of this node begin in the list of all attributes.
     attributes: u32,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Attribute {
     end: u32,
 }
 
-/// The content of a comment or processing instruction.
+/// A comment or a processing instruction, with its content.
 pub(crate) struct Aside {
     pub(crate) node: NodeId,
     pub(crate) target: Box<str>,
@@ -154,13 +154,13 @@ impl Tree {
         self.attributes.len()
     }
 
-    /// The bytes of all text, attribute values and comments.
+    /// The number of bytes of all text, attribute values and comments.
     pub(crate) fn text_bytes(&self) -> usize {
         let asides = self.asides.iter().map(|it| it.target.len() + it.text.len());
         self.text.len() + self.attribute_text.len() + asides.sum::<usize>()
     }
 
-    /// Adds a sentinel after the last node, so that every node has a next one.
+    /// Adds a last node that is not part of the document, so that every node has a next one.
     pub(crate) fn finish(&mut self) {
         self.begin_node(Kind::Document, ROOT);
         self.nodes.shrink_to_fit();
@@ -228,14 +228,14 @@ impl Tree {
         Some(previous)
     }
 
-    /// The string-value of an element, the document or a text node.
+    /// The text of an element, the document or a text node ("string-value" in XPath).
     pub(crate) fn text(&self, node: NodeId) -> &str {
         let first = &self.nodes[node as usize];
         let start = first.text as usize;
         &self.text[start..self.nodes[first.end as usize].text as usize]
     }
 
-    /// The string-value of any node.
+    /// The text of any node ("string-value" in XPath).
     pub(crate) fn string_value(&self, node: NodeId) -> &str {
         match self.aside_of(node) {
             Some(aside) => &aside.text,
@@ -292,7 +292,7 @@ impl Tree {
         self.names.find(name)
     }
 
-    /// The elements with a name, in document order.
+    /// The elements with this name, in document order.
     pub(crate) fn elements_named(&self, name: NameId) -> &[NodeId] {
         let index = self.elements_by_name.get_or_init(|| {
             let elements = (0..self.len()).filter(|node| self.is_element(*node));
@@ -303,7 +303,7 @@ impl Tree {
         index.items_named(name)
     }
 
-    /// The attributes with a name, in document order.
+    /// The attributes with this name, in document order.
     pub(crate) fn attributes_named(&self, name: NameId) -> &[u32] {
         let index = self.attributes_by_name.get_or_init(|| {
             let all = 0..self.attributes.len() as u32;
@@ -356,7 +356,8 @@ impl Names {
     }
 }
 
-/// Numbers grouped by name. Each group keeps the order in which its numbers were given.
+/// The numbers of nodes or attributes, grouped by their names. Each group keeps the order in which its numbers were
+/// added.
 struct NameIndex {
     starts: Vec<u32>,
     numbers: Vec<u32>,

@@ -1,5 +1,5 @@
-//! The names of XML elements in the tree. Authors choose prefixes freely, but expressions must find the same elements
-//! whatever the prefix.
+//! Chooses the names of XML elements in the tree. Authors choose prefixes freely, but an expression must find the same
+//! elements with any prefix.
 //!
 //! Elements in the namespace of the root element have no prefix: `//entry` finds `atom:entry` below `atom:feed`, and so
 //! does `//atom:entry`, whichever form the page uses. Elsewhere the prefix distinguishes names (`media:title` is not
@@ -30,7 +30,7 @@ const USUAL: [(&str, &str); 19] = [
     ("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdf"),
 ];
 
-/// The naming rules that the root element of a page determines.
+/// How the elements of a page are named. It depends on the namespace of the root element.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     root: Option<Namespace>,
@@ -60,7 +60,7 @@ impl Vocabulary {
         }
     }
 
-    /// The name without its prefix, if the prefix stands for the root's namespace.
+    /// Returns the name without its prefix if the prefix stands for the namespace of the root element.
     pub(crate) fn without_prefix<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (prefix, local) = name.split_once(':')?;
         self.prefixes
@@ -80,7 +80,7 @@ pub(crate) fn attribute_name(name: &QualName) -> LocalName {
     }
 }
 
-/// Whether names of a namespace need no prefix.
+/// Whether names in this namespace never have a prefix: HTML, SVG, MathML or none.
 fn is_plain(namespace: &Namespace) -> bool {
     *namespace == html5ever::ns!(html)
         || *namespace == html5ever::ns!(svg)

@@ -1,5 +1,6 @@
-//! Hostile pages. Each is parsed and queried on a stack of 2 MiB, and must end within seconds. The time limits of these
-//! tests are far longer than the pages take, and far shorter than they would take without the limits of the crate.
+//! Parses hostile pages and evaluates expressions on them, each on a stack of 2 MiB and within seconds. The time limits
+//! of these tests are much longer than the pages take. Without the limits of the crate, the pages would take much
+//! longer still.
 
 mod common;
 
@@ -35,7 +36,7 @@ fn check_survival(name: &'static str, page: String, limits: Limits) -> Option<Tr
             let xpath = XPath::compile(question).unwrap();
             match document.evaluate(&xpath) {
                 Ok(_) | Err(EvaluateError::OutOfTime { .. }) => {}
-                // The page's copy for this expression would need more memory than it may have.
+                // For this expression, the copy of the page would need more memory than the limit allows.
                 Err(EvaluateError::Engine(why)) if why.contains("page is too large") => {}
                 Err(error) => panic!("{name}: {question}: {error}"),
             }
@@ -65,8 +66,8 @@ fn check_survival(name: &'static str, page: String, limits: Limits) -> Option<Tr
     thread.join().unwrap_or_else(|_| panic!("{name} panicked"))
 }
 
-/// Limits with a short time for expressions, so that the tests are quick. Parsing must end by other limits, even on a
-/// busy machine.
+/// Limits with a short time for expressions, so that the tests are quick. The time for parsing is long, so that even on
+/// a busy machine other limits are reached first.
 fn brisk_limits() -> Limits {
     let evaluation_time = Duration::from_secs(1);
     Limits {
@@ -325,7 +326,7 @@ fn an_expression_ends_with_the_time_of_its_page() {
             "the budget is that of the page"
         );
     }
-    // The expression is cheap, but a busy machine may need longer than the limit in `brisk_limits`.
+    // The expression takes little time, but on a busy machine maybe more than `brisk_limits` allows.
     let document = Document::parse_html(&links, &Limits::default());
     assert_eq!(
         document

@@ -1,5 +1,5 @@
-//! The memory of a page while it is parsed and read stays within the estimate and the limit. It is measured by all
-//! allocations of the thread.
+//! Checks that the memory of a page stays within the estimate and the limit while the page is parsed and read. All
+//! allocations of the thread are counted.
 
 #![allow(unsafe_code)]
 
@@ -25,7 +25,7 @@ fn record_allocation(more: usize, less: usize) {
     ALLOCATED.set(now);
 }
 
-// SAFETY: all calls are passed on to the system's allocator.
+// SAFETY: all calls are passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         record_allocation(layout.size(), 0);
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(at, layout) }
     }
 
-    /// Counts the old and the new block, because both exist while the one is copied into the other.
+    /// Counts both the old and the new block, because both exist while the content is copied.
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         record_allocation(size, layout.size());
         unsafe { System.realloc(at, layout, size) }
@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The result of `work`, and the most memory that was allocated at one time meanwhile.
+/// Returns the result of `work`, and the largest memory that was allocated at one time during it.
 fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = ALLOCATED.get();
     PEAK.set(before);
@@ -59,7 +59,7 @@ fn filled_with(piece: &str) -> String {
     piece.repeat(PAGE_BYTES / piece.len())
 }
 
-/// Pages that each cost the most per byte in one way, and two plain ones.
+/// Pages that take the most memory per byte, each in a different way, and two ordinary pages.
 fn costly_pages() -> Vec<(&'static str, String)> {
     let named: String = (0..250).map(|number| format!(" a{number}")).collect();
     let new_names: String = (0..300_000).map(|n| format!("<p a{n}=0>")).collect();

@@ -1,4 +1,4 @@
-//! The data that a crawler needs of every page, and serialisation as HTML.
+//! Tests the data that a crawler needs of every page (links, metadata, scripts), and serialisation as HTML.
 
 mod common;
 

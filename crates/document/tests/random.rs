@@ -1,5 +1,5 @@
-//! Random markup, XPath expressions and CSS selectors: nothing panics, and every tree is consistent. The input is the
-//! same in every run. A longer run finds no further faults.
+//! Parses random markup, and evaluates random XPath expressions and CSS selectors. Checks that nothing panics, and that
+//! every tree is consistent. The input is the same in every run.
 
 mod common;
 
@@ -23,7 +23,7 @@ const SELECTOR: &str = "a|div|*|#x|.y|[x]|[x=|'v'|]|[x*='a' i]| |>|+|~|,|:not(|)
     -n|:first-child|:empty|:root|::text|::attr(x)|\\31 |\\|:contains('x')|\"|é|:nth-last-of-type(2)|\
     /*| */|/* */|:scope|:checked|:lang(|:is(| of |A|[TYPE=x s]";
 
-/// Joins fewer than `limit` of these pieces.
+/// Joins fewer than `limit` random pieces. `pieces` lists all pieces, separated by `|`.
 fn join_random(rng: &mut Rng, pieces: &str, limit: usize) -> String {
     let pieces: Vec<&str> = pieces.split('|').collect();
     (0..rng.usize(..limit))

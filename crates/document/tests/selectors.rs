@@ -1,4 +1,4 @@
-//! CSS selectors on pages.
+//! Tests CSS selectors on pages.
 
 mod common;
 

@@ -1,8 +1,8 @@
-//! Pages that count as empty shells, and pages that do not, as the tools of the web write them.
+//! Tests which pages count as empty shells. The pages are written in the ways that frameworks and servers write them.
 
 use webfill_document::{Document, Limits};
 
-/// The name of a case, and its page.
+/// A test case: its name, and a page.
 type Case = (&'static str, &'static str);
 
 const SHELLS: &[Case] = &[

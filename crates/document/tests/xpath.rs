@@ -1,4 +1,4 @@
-//! XPath 1.0 by the recommendation, on pages parsed as in browsers.
+//! Tests XPath 1.0 expressions against the standard, on pages parsed as in browsers.
 
 mod common;
 
@@ -16,7 +16,7 @@ const PAGE: &str = r##"<!DOCTYPE html><html lang="en-GB"><head><title>A page</ti
 <svg viewBox="0 0 1 1"><use xlink:href="#icon" href="plain"></use><path d="M0"/></svg>
 </body></html>"##;
 
-/// Checks the string-values that each expression yields.
+/// Checks the texts of the values that each expression yields.
 fn assert_values(cases: &[(&str, &[&str])]) {
     let document = parse_html(PAGE);
     for (expression, expected) in cases {

@@ -1,13 +1,13 @@
-//! Confines this process for good: limits its resources and the system calls it may make.
+//! Confines this process until its end: limits its resources and the system calls that it may make.
 //!
-//! | by | what |
+//! | mechanism | restrictions |
 //! |---|---|
 //! | `setrlimit` | memory, CPU time, no file may grow, no file may be opened, no process, no core |
 //! | `no_new_privs` | no program could give it more rights |
 //! | landlock | no file, no TCP port, no signal and no abstract socket outside |
 //! | seccomp | the few calls needed to read and to compute; all others fail: no sockets, no programs, no threads, no files, no executable memory |
 //!
-//! Linux has landlock since 5.13, and parts of it since later versions. The report says if the kernel lacks it.
+//! Linux has landlock since 5.13, and parts of it since later versions. [`Confinement`] says if the kernel lacks it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ use seccompiler::{
 
 use crate::limits::Limits;
 
-/// Which of the restrictions are in force, as far as that depends on the kernel.
+/// Which of the restrictions that depend on the kernel are in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confinement {
     pub landlock: bool,
@@ -48,24 +48,24 @@ fn restrict_by_landlock() -> Result<RulesetStatus, RulesetError> {
     Ok(restricted.ruleset)
 }
 
-/// Limits the resources of this process. `stack_bytes` is for the stack of a thread that is started afterwards.
+/// Limits the resources of this process. `stack_bytes` is the stack of a thread that is started later.
 pub(crate) fn limit_resources(limits: &Limits, stack_bytes: u64) -> io::Result<()> {
     let memory = memory_in_use()?
         .saturating_add(stack_bytes)
         .saturating_add(limits.memory_bytes);
     set_limit(libc::RLIMIT_AS, memory)?;
     let seconds = limits.cpu_seconds.max(1);
-    // At the first limit the kernel sends SIGXCPU, which shows that the time is over. At the second, one second later,
-    // it kills a process that has not ended.
+    // At the first limit the kernel sends SIGXCPU, which shows that the time limit was reached. At the second, one
+    // second later, it kills a process that has not ended.
     set_limits(libc::RLIMIT_CPU, seconds, seconds.saturating_add(1))?;
     set_limit(libc::RLIMIT_FSIZE, 0)?;
     set_limit(libc::RLIMIT_CORE, 0)
 }
 
-/// Confines all threads of this process to the calls that a reader needs.
+/// Restricts all threads of this process to the system calls that a reader needs.
 pub(crate) fn restrict_calls() -> io::Result<()> {
     set_limit(libc::RLIMIT_NPROC, 0)?;
-    // Files that are open stay open. This limit comes after landlock, which needs to open a file.
+    // Files that are already open stay open. This limit must be set after landlock, which needs to open a file.
     set_limit(libc::RLIMIT_NOFILE, 0)?;
     let filter = syscall_filter().map_err(io::Error::other)?;
     // This also sets `no_new_privs`.
@@ -85,7 +85,7 @@ fn memory_in_use() -> io::Result<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').next().and_then(|pages| pages.parse().ok());
     let pages: u64 = pages.ok_or_else(|| io::Error::other("/proc/self/statm cannot be read"))?;
-    // SAFETY: a plain call that cannot fail for this name.
+    // SAFETY: a plain call that cannot fail for this name of a setting.
     #[allow(unsafe_code)]
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     Ok(pages * u64::try_from(page_bytes).unwrap_or(4096))
@@ -95,7 +95,7 @@ fn set_limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     set_limits(resource, most, most)
 }
 
-/// Sets the soft and the hard limit. A lower existing hard limit stays, because not every process may raise it.
+/// Sets the soft and the hard limit. A hard limit that is already lower stays, because not every process may raise it.
 fn set_limits(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -116,7 +116,7 @@ fn set_limits(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -> io::
     }
 }
 
-/// Calls allowed with any arguments.
+/// System calls that are allowed with any arguments.
 const CALLS: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -129,7 +129,7 @@ const CALLS: &[i64] = &[
     libc::SYS_munmap,
     libc::SYS_mremap,
     libc::SYS_madvise,
-    // Existing threads, signals of a crash, the end.
+    // Threads that already run, signals of a crash, the end of the process.
     libc::SYS_futex,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,

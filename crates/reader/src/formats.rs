@@ -1,4 +1,4 @@
-//! The readers, one for each kind of document.
+//! The readers of documents, one for each kind.
 
 use crate::kind::{Beginning, Kind, detect_beginning};
 use crate::limits::Limits;
@@ -31,7 +31,8 @@ mod xml;
 
 pub(crate) use self::content::{Content, Trouble};
 
-/// Recognises the kind of a document by its first bytes, and that of a container by its contents as well.
+/// Recognises the kind of a document by its first bytes. A container, such as a zip file, is recognised by its contents
+/// as well.
 pub(crate) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
     match detect_beginning(bytes)? {
         Beginning::Pdf => Some(Kind::Pdf),
@@ -51,7 +52,7 @@ pub(crate) fn read(kind: Kind, bytes: Vec<u8>, limits: &Limits) -> Report {
         Kind::Xlsx => sheets::read_xlsx(&bytes, most),
         Kind::Xls => sheets::read_xls(bytes, most),
         Kind::Rtf => rtf::read(&bytes, most),
-        // An encrypted compound file, whose kind of content is unknown.
+        // An encrypted compound file. The kind of its content is unknown.
         Kind::Office => Err(Trouble::Encrypted),
         Kind::Text => Err(Trouble::broken("plain text needs no reader")),
     };

@@ -16,7 +16,7 @@ pub enum Kind {
     Rtf,
     /// Plain text, which needs no reader.
     Text,
-    /// An office document of unknown kind: it is encrypted, or its reader has died on it.
+    /// An office document of unknown kind: it is encrypted, or its reader died while reading it.
     Office,
 }
 
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// The beginning of a PDF is searched for in this many bytes, as other readers do (ISO 32000-1, annex H).
+/// How many bytes are searched for the beginning of a PDF, as in other readers (ISO 32000-1, annex H).
 const PDF_BEGINS_WITHIN: usize = 1024;
 
 const PDF: &[u8] = b"%PDF-";
@@ -45,7 +45,7 @@ const RTF: &[u8] = b"{\\rtf";
 /// The first bytes of Microsoft's compound files.
 pub(crate) const COMPOUND: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// The kinds that a body may have, by its first bytes.
+/// What the first bytes of a body show about its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beginning {
     Pdf,

@@ -1,10 +1,10 @@
-//! Reads documents: files made for people, such as PDF and the office formats. The result is their text and a few
+//! Reads documents: files made for people, such as PDF and the office formats. The result is their text and some
 //! metadata ([`Report`]).
 //!
-//! Documents are untrusted input to third-party code, and their formats are large. So they are read in a process that
-//! can do nothing else ([`process`], `webfill read-document`). It has no access to files, sockets or other programs,
-//! and its memory, time and output are limited ([`confine`]). Whatever a document does to it, the result is one of the
-//! values of [`Status`]. The parent of that process treats the report as untrusted input, too.
+//! Documents are untrusted, their formats are large, and third-party code reads them. So they are read in a process
+//! that can do nothing else ([`process`], `webfill read-document`). It has no access to files, sockets or other
+//! programs, and its memory, time and output are limited ([`confine`]). Whatever a document does to it, the result is
+//! one of the values of [`Status`]. The parent of that process treats the report as untrusted input, too.
 
 mod confine;
 mod formats;

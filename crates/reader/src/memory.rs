@@ -1,5 +1,5 @@
-//! Records that memory ran out. A reader without memory may abort, and then its last message on standard error says so.
-//! But libraries may also turn the failure into errors of their own, or leave out the parts that did not fit.
+//! Records whether memory ran out while a document was read. The process may then abort with a message on standard
+//! error. But libraries may also return errors of their own, or leave out the parts that did not fit.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,26 +21,26 @@ pub(crate) fn has_allocation_failed() -> bool {
     WAS_REFUSED.load(Ordering::Relaxed)
 }
 
-// SAFETY: all calls are passed on unchanged.
+// SAFETY: all calls are passed on to the wrapped allocator unchanged.
 #[allow(unsafe_code)]
 unsafe impl<A: GlobalAlloc> GlobalAlloc for NotingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller makes the promises that the other allocator needs.
+        // SAFETY: the caller of this method keeps the rules that the wrapped allocator demands.
         note_failure(unsafe { self.0.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as in `alloc`.
+        // SAFETY: the caller of this method keeps the rules that the wrapped allocator demands.
         note_failure(unsafe { self.0.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: as in `alloc`.
+        // SAFETY: the caller of this method keeps the rules that the wrapped allocator demands.
         note_failure(unsafe { self.0.realloc(memory, layout, bytes) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as in `alloc`.
+        // SAFETY: the caller of this method keeps the rules that the wrapped allocator demands.
         unsafe { self.0.dealloc(memory, layout) }
     }
 }

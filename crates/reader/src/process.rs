@@ -1,8 +1,9 @@
-//! The process that reads one document: the document on standard input, the report on standard output.
+//! The process that reads one document: it gets the document on standard input, and writes the report to standard
+//! output.
 //!
-//! The process confines itself before it reads the first byte. A panic of a reader is caught and reported. The parent
-//! detects an abort (no memory, no stack), and the end of the allowed time. The process lives for one document, so
-//! nothing of it is left when the next one is read.
+//! The process restricts its own rights before it reads the first byte. It catches a panic of a reader and reports it.
+//! The parent detects an abort (no memory, no stack), and that the time limit was reached. The process reads only one
+//! document, so no document can affect the next one.
 
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
@@ -15,11 +16,11 @@ use crate::limits::Limits;
 use crate::memory;
 use crate::report::{self, NotADocument, Report, Status};
 
-/// The stack for reading a document. It is large because readers are recursive, and documents nest.
+/// The stack for reading a document. It is large because readers are recursive, and documents are nested.
 pub const STACK_BYTES: usize = 64 << 20;
 
-/// The beginning of Rust's message on standard error when memory runs out, and a part of its message when the stack
-/// does, before the process aborts.
+/// The beginning of the message that Rust writes to standard error before it aborts for lack of memory.
+/// [`OUT_OF_STACK`] is a part of its message about a full stack.
 pub const OUT_OF_MEMORY: &str = "memory allocation of";
 pub const OUT_OF_STACK: &str = "has overflowed its stack";
 
@@ -29,8 +30,8 @@ pub const OUT_OF_STACK: &str = "has overflowed its stack";
 ///
 /// The process could not be confined, so nothing was read; or its parent has ended.
 pub fn run(limits: Limits) -> io::Result<()> {
-    // Print no messages of panics. The parent judges an abort by its message, and a document must not be able to choose
-    // that message.
+    // Do not print the messages of panics. The parent judges an abort by its message, and a document could choose the
+    // text of a panic.
     panic::set_hook(Box::new(|_| {}));
     raise_oom_score();
     confine::limit_resources(&limits, STACK_BYTES as u64)?;
@@ -46,8 +47,8 @@ pub fn run(limits: Limits) -> io::Result<()> {
         .unwrap_or_else(|_| Err(io::Error::other("the reader panicked")))
 }
 
-/// Asks the kernel to end this process first if the machine runs out of memory. If that cannot be set, reading works
-/// all the same.
+/// Asks the kernel to end this process first if the machine runs out of memory. If this fails, the document is read all
+/// the same.
 fn raise_oom_score() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
@@ -84,7 +85,7 @@ pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
     Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| report_of_panic(kind, panic.as_ref())))
 }
 
-/// Corrects a report if memory ran out: libraries call the document broken, or leave out the parts that did not fit.
+/// Corrects a report if memory ran out while the document was read: libraries then call it broken, or leave out parts.
 fn correct_for_memory(report: Report) -> Report {
     match report.status {
         Status::Broken | Status::NoText => {
@@ -113,7 +114,8 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     )
 }
 
-/// Derives a report on a reader that ended without one, from its last message on standard error.
+/// Makes a report about a reader that ended without one, from its last message on standard error and the signal that
+/// killed it.
 pub fn report_of_death(kind: Kind, words: &str, signal: i32) -> Report {
     let lacks_memory = words.lines().any(|line| line.starts_with(OUT_OF_MEMORY));
     let (status, reason) = if lacks_memory {

@@ -1,4 +1,4 @@
-//! The report about a document, and how it is sent through the pipe: a line of JSON, then the text.
+//! The report about a document, and its format in the pipe to the parent process: a line of JSON, then the text.
 
 use std::io::{self, Write};
 
@@ -12,13 +12,13 @@ use crate::kind::Kind;
 pub enum Status {
     /// The document has text.
     Text,
-    /// The document was read, but contains no text: pictures of pages, an empty sheet.
+    /// The document was read, but contains no text: it consists of pictures, or of empty sheets.
     NoText,
     /// The document cannot be read without a password.
     Encrypted,
     /// The document is damaged, or the reader cannot cope with it.
     Broken,
-    /// The document needs more memory, time or space for its text than allowed.
+    /// The document needs more memory or time than allowed, or has too much text.
     TooLarge,
 }
 
@@ -42,7 +42,7 @@ pub struct Metadata {
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// The time of creation as ISO 8601, as far as it is given.
+    /// The time of creation in ISO 8601, as exactly as the document gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,14 +52,14 @@ pub struct Metadata {
     pub pages: Option<u32>,
 }
 
-/// The most bytes of one metadatum that are kept.
+/// The length limit of one metadata value, in bytes.
 const MAX_METADATUM_BYTES: usize = 1000;
 
-/// The most bytes of the line of JSON.
+/// The length limit of the line of JSON, in bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
 impl Metadata {
-    /// The metadata without control characters, white space around values, and excess length.
+    /// Cleans the metadata: removes control characters and white space around values, and shortens long values.
     #[must_use]
     pub fn clean(self) -> Metadata {
         Metadata {
@@ -102,7 +102,7 @@ pub struct Report {
     pub reason: Option<String>,
     pub metadata: Metadata,
     pub text: String,
-    /// Whether landlock kept the reader from all files. Old kernels lack it.
+    /// Whether the kernel's landlock kept the reader from all files. Old kernels lack it.
     pub landlock: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotADocument;
 
-/// The line of JSON. `kind` is missing if the bytes are not a document.
+/// The line of JSON at the beginning of a report. `kind` is missing if the bytes are not a document.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     kind: Option<Kind>,
@@ -123,7 +123,7 @@ struct Head {
 }
 
 impl Report {
-    /// The report about a document that yielded nothing.
+    /// Makes the report about a document that yielded no text.
     pub fn failed(kind: Kind, status: Status, reason: impl Into<String>) -> Report {
         Report {
             kind,
@@ -135,7 +135,8 @@ impl Report {
         }
     }
 
-    /// Reads a report written by [`write`]. Everything is checked, because the document may have taken over the writer.
+    /// Reads a report written by [`write`]. Everything is checked, because a malicious document may have taken control
+    /// of the process that wrote it.
     ///
     /// # Errors
     ///
@@ -151,7 +152,7 @@ impl Report {
             .ok_or("the reader ended without a report")?;
         let head: Head = serde_json::from_slice(&output[..line_end])
             .map_err(|_| "the reader's report cannot be read")?;
-        // Moved within the same buffer, because the text may be long.
+        // The text is moved within the same buffer, because it may be long.
         output.drain(..=line_end);
         let text = String::from_utf8(output).map_err(|_| "the reader's text is not UTF-8")?;
         let fits = text.len() == head.text_bytes && text.len() as u64 <= max_text_bytes;
@@ -172,7 +173,7 @@ impl Report {
     }
 }
 
-/// Writes a report into the pipe.
+/// Writes a report into the pipe to the parent process.
 pub(crate) fn write(
     report: &Result<Report, NotADocument>,
     output: &mut impl Write,

@@ -1,4 +1,4 @@
-//! Builds the text of a document, within its limit.
+//! Builds the text of a document, up to a size limit.
 
 use crate::formats::Trouble;
 
@@ -9,7 +9,7 @@ pub(crate) struct TextWriter {
     max_bytes: usize,
     breaks: usize,
     space: bool,
-    /// How many cells contain this position. Tables may nest.
+    /// How many cells are around this position. Tables may be nested.
     in_cells: usize,
     /// How many cells of this row have ended since the last visible character.
     tabs: usize,
@@ -27,8 +27,8 @@ impl TextWriter {
         }
     }
 
-    /// Adds running text. Line breaks in it end the line, and other white space counts as one blank, except for
-    /// no-break spaces.
+    /// Adds running text. Line breaks in it end the line. Other white space becomes one blank, except for no-break
+    /// spaces, which are kept.
     pub(crate) fn push(&mut self, text: &str) -> Result<(), Trouble> {
         for character in text.chars() {
             match character {
@@ -36,7 +36,7 @@ impl TextWriter {
                     self.push_line_break();
                 }
                 _ if character.is_whitespace() && character != '\u{a0}' => self.space = true,
-                // A soft hyphen, which marks a possible break within a word, is dropped.
+                // A soft hyphen marks where a word may be divided, and is not shown.
                 '\u{ad}' => {}
                 _ if character.is_control() || character == '\u{feff}' => {}
                 _ => self.push_visible(character)?,
@@ -45,11 +45,11 @@ impl TextWriter {
         Ok(())
     }
 
-    /// Adds the text of another writer.
+    /// Adds text that another writer has built, with its tabs and line breaks.
     pub(crate) fn push_written(&mut self, text: &str) -> Result<(), Trouble> {
         for character in text.chars() {
             match character {
-                // Within a cell, columns of a nested table do not count as columns.
+                // Within a cell, the tabs of a nested table become blanks.
                 '\t' if self.in_cells > 0 => self.push_space(),
                 '\t' => self.skip_cells(1),
                 '\n' => self.push_line_break(),
@@ -117,7 +117,7 @@ impl TextWriter {
         }
     }
 
-    /// Skips cells that are empty. At the end of a row, they leave no trace.
+    /// Adds empty cells. They are left out if no other cell follows them in the row.
     pub(crate) fn skip_cells(&mut self, cells: usize) {
         self.tabs = self.tabs.saturating_add(cells);
     }

@@ -14,8 +14,8 @@ use crate::own_report::ReportFacts;
 use crate::worker_process::WorkerProcess;
 
 impl Process {
-    /// Reports the supervisor's condition to the dispatcher from time to time. A lost report is replaced by the next
-    /// one.
+    /// Reports the supervisor's condition to the dispatcher every few seconds. A lost report does no harm, because the
+    /// next one replaces it.
     pub(super) fn report_to_dispatcher(&mut self, why_paused: Option<&str>) {
         if !(self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms())) {
             return;
@@ -40,7 +40,7 @@ impl Process {
         }
     }
 
-    /// Reports to the service manager and to probes.
+    /// Reports the state to the service manager, and records it for probes.
     pub(super) fn report_state(&mut self, low_disk: Option<String>) {
         if self.supervisor.is_draining() {
             self.service_manager.notify_stopping();
@@ -60,7 +60,7 @@ impl Process {
         self.health.record_loop_state(holds);
     }
 
-    /// The reason why the supervisor cannot work yet, in words.
+    /// The reason, in words, why the supervisor cannot work yet; `None` if it can.
     pub(super) fn wait_reason(&self) -> Option<String> {
         let dispatcher = &self.setup.dispatchers[self.following.current_dispatcher()].tasks;
         if self.supervisor.is_welcome() {
@@ -101,7 +101,7 @@ fn row(worker: &WorkerProcess) -> WorkerRow {
     }
 }
 
-/// Sums the traffic by the sockets' names in the metrics, where the sockets to all workers count as one.
+/// Sums the traffic of sockets by their names in the metrics. The sockets to all workers have one name.
 fn traffic_by_name(
     traffic: impl IntoIterator<Item = (SocketName, Traffic)>,
 ) -> Vec<(&'static str, Traffic)> {

@@ -12,7 +12,7 @@ fn kind(layout: &str) -> PageKind {
 }
 
 #[test]
-fn a_mapping_decides_before_a_site_and_a_site_before_the_crawl() {
+fn mappings_decide_before_browser_crawls_and_those_before_sites() {
     use Rendering::{Always, IfUnread, Never};
     let config = BrowserConfig {
         sites: vec!["yes.example".into()],

@@ -1,5 +1,6 @@
-//! A sitemap in XML: `urlset`, `sitemapindex`, RSS 2.0 and 1.0, Atom. It is read as a stream, without a tree. A `loc`
-//! or `link` counts only as a direct child of its entry, because pictures and videos within an entry have their own.
+//! Reads a sitemap in XML: `urlset`, `sitemapindex`, RSS 2.0 and 1.0, Atom. It is read as a stream, without a tree. A
+//! `loc` or `link` counts only as a direct child of its entry, because pictures and videos within an entry have their
+//! own `loc`.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -8,7 +9,7 @@ use webfill_wire::LinkKind;
 
 use super::FoundEntries;
 
-/// The deepest nesting; no sitemap has more than a few levels.
+/// How deep elements may be nested. Sitemaps have only a few levels.
 const MAX_DEPTH: usize = 100;
 
 /// The namespaces of RSS 1.0 and 0.90, which distinguish them from other RDF.
@@ -59,7 +60,7 @@ fn reader(text: &str) -> Reader<&[u8]> {
     reader
 }
 
-/// Reads all entries. After a break in the XML, it continues with the next entry.
+/// Reads all entries. After a syntax error in the XML, it continues with the next entry.
 pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
     let mut place = ReaderState::default();
     let mut begin = 0;
@@ -80,7 +81,7 @@ struct Broken {
     why: String,
 }
 
-/// Reads up to the end, or up to a break in the XML.
+/// Reads up to the end, or up to a syntax error in the XML, which it returns.
 fn read_from(text: &str, place: &mut ReaderState, found: &mut FoundEntries<'_>) -> Option<Broken> {
     let mut reader = reader(text);
     loop {
@@ -115,7 +116,7 @@ fn read_from(text: &str, place: &mut ReaderState, found: &mut FoundEntries<'_>) 
     }
 }
 
-/// Whether an apparent tag is an unescaped `<` in a text, as in `a < b</title>`.
+/// Whether what looks like a tag is an unescaped `<` in a text, as in `a < b</title>`.
 fn is_stray(tag: &BytesStart<'_>) -> bool {
     let name = tag.name();
     !name
@@ -123,7 +124,7 @@ fn is_stray(tag: &BytesStart<'_>) -> bool {
         .starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// The position where the next entry begins.
+/// The position at which the next entry begins, searched from `from` on.
 fn next_entry(text: &str, from: usize) -> Option<usize> {
     let from = text.ceil_char_boundary(from);
     let tags = text.get(from..)?.match_indices('<');
@@ -140,17 +141,17 @@ fn next_entry(text: &str, from: usize) -> Option<usize> {
 struct ReaderState {
     /// The names of the open elements.
     open: Vec<String>,
-    /// The bases of links (`xml:base`), and the depth of the elements that set them.
+    /// The base URLs of links (`xml:base`), each with the depth of the element that set it.
     bases: Vec<(usize, Url)>,
-    /// The open entry: its depth, and the URLs it has named so far.
+    /// The open entry, with the URLs found in it so far.
     entry: Option<Entry>,
-    /// The child of the entry that names its URL, while it is read.
+    /// The child element of the entry that contains its URL, while it is read.
     naming: Option<UrlElement>,
 }
 
 struct UrlElement {
     text: String,
-    /// The element is a `guid`, which counts if there is no link.
+    /// Whether the element is a `guid`, which counts only if the entry has no link.
     is_guid: bool,
 }
 
@@ -161,7 +162,7 @@ struct Entry {
 }
 
 impl ReaderState {
-    /// Handles the start of an element. Like the methods below, returns false once nothing more is to be read.
+    /// Handles the start of an element. Returns false once nothing more is to be read.
     fn start_element(&mut self, element: &BytesStart<'_>, found: &mut FoundEntries<'_>) -> bool {
         let name = element.local_name();
         if self.is_nested_entry(name.as_ref()) && !self.end_element(name.as_ref(), found) {
@@ -219,7 +220,7 @@ impl ReaderState {
         });
     }
 
-    /// Skips an unescaped `<` in a text. If the apparent tag holds the end of an element, that element ends.
+    /// Skips an unescaped `<` in a text. What follows up to the next `>` may contain an end tag; its element then ends.
     fn skip_unescaped_bracket(
         &mut self,
         tag: &BytesStart<'_>,
@@ -234,7 +235,7 @@ impl ReaderState {
         }
     }
 
-    /// Takes the base that an element sets for the links within it.
+    /// Takes the base URL that an element sets for the links within it (`xml:base`).
     fn set_base(&mut self, element: &BytesStart<'_>, found: &FoundEntries<'_>) {
         let mut attributes = element.attributes();
         attributes.with_checks(false);
@@ -249,7 +250,7 @@ impl ReaderState {
         }
     }
 
-    /// Handles the end of an element, and with it the end of unclosed elements within it, such as a `br`. An end tag
+    /// Handles the end of an element. Elements within it that were not closed, such as a `br`, end as well. An end tag
     /// without a start tag is skipped.
     fn end_element(&mut self, name: &str, found: &mut FoundEntries<'_>) -> bool {
         let Some(depth) = self.open.iter().rposition(|open| open == name) else {
@@ -293,7 +294,7 @@ impl ReaderState {
         url.is_none_or(|url| found.add_relative(&url, base))
     }
 
-    /// Skips the rest of a broken entry.
+    /// Skips the rest of an entry that has a syntax error.
     fn leave_entry(&mut self) {
         self.naming = None;
         if let Some(entry) = self.entry.take() {
@@ -306,7 +307,7 @@ impl ReaderState {
         if let Some(naming) = &mut self.naming
             && naming.text.len() <= 4 * MAX_URL_BYTES
         {
-            // A longer text is not a URL, and is rejected when it is added.
+            // Keep a little more than the limit, so that the text is rejected as too long when it is added.
             let text = &text[..text.floor_char_boundary(4 * MAX_URL_BYTES + 1)];
             naming.text.push_str(text);
         }
@@ -329,7 +330,7 @@ impl ReaderState {
     }
 }
 
-/// The meaning of a `link`.
+/// What a `link` element links to.
 enum LinkTarget {
     /// A link to the page of the entry (Atom).
     Page(String),
@@ -368,7 +369,7 @@ fn is_permanent(guid: &BytesStart<'_>) -> bool {
     attributes(guid).all(|(name, value)| name != "isPermaLink" || value != "false")
 }
 
-/// An attribute's value with its character references resolved, or as it is if that fails.
+/// Resolves the character references in an attribute's value. Returns the value unchanged if that fails.
 fn unescape(value: &str) -> String {
     match quick_xml::escape::unescape(value) {
         Ok(text) => text.into_owned(),

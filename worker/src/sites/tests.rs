@@ -116,7 +116,7 @@ fn a_forgotten_back_off_leaves_the_delay() {
     );
 }
 
-/// Handles a site whose only task gets this answer.
+/// Adds a site with one task, and notes this answer to the site's only request.
 fn handle_site_with_answer(sites: &mut Sites, name: &str, answer: Answer, now: Now) {
     sites.add(task(1, name, 50), PACE.delay, now);
     sites.next_task(name);
@@ -136,7 +136,8 @@ fn dead_sites_met_in_a_row_are_forgotten() {
             most = most.max(sites.sites.len());
         }
     }
-    // Ten sites a second, each remembered for its wait of five seconds and for the minute in which its failure counts.
+    // There are ten sites a second. Each is remembered for its wait of five seconds, and for the minute in which its
+    // failure counts.
     assert!(most <= 700, "{most} sites at once");
     assert!(sites.idle.len() <= 700);
 }

@@ -1,4 +1,4 @@
-//! Reads the names, strings and numbers of a CSS selector.
+//! The reading position in a CSS selector. Reads names, strings and numbers.
 
 use super::error::SelectorError;
 
@@ -42,7 +42,7 @@ impl<'s> Cursor<'s> {
         taken
     }
 
-    /// Whether the word follows as a whole, ignoring case.
+    /// Whether this word follows, ignoring case, and no longer word that begins with it.
     pub(crate) fn is_at_word(&self, word: &str) -> bool {
         let (start, behind) = (
             self.unread_text().get(..word.len()),
@@ -60,7 +60,7 @@ impl<'s> Cursor<'s> {
         taken
     }
 
-    /// The text read since `start`.
+    /// The text from `start` to the current position.
     pub(crate) fn text_since(&self, start: usize) -> &'s str {
         &self.selector[start..self.offset]
     }
@@ -88,7 +88,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Skips comments. They separate nothing: `p/* */.x` is `p.x`. An unclosed comment extends to the end.
+    /// Skips comments. They do not separate names: `p/* */.x` means `p.x`. An unclosed comment extends to the end.
     pub(crate) fn skip_comments(&mut self) {
         while let Some(comment) = self.unread_text().strip_prefix("/*") {
             let length = comment.find("*/").map_or(comment.len(), |end| end + 2);
@@ -120,7 +120,7 @@ impl<'s> Cursor<'s> {
         Ok(name)
     }
 
-    /// Reads an escape: `\:` is a colon, and `\31 ` is the character with this hexadecimal number.
+    /// Reads an escape sequence: `\:` is a colon, and `\31 ` is the character with this hexadecimal number.
     fn parse_escape(&mut self) -> CssResult<char> {
         self.offset += 1;
         let rest = self.unread_text();

@@ -1,6 +1,6 @@
-//! Faults of selectors.
+//! Errors of CSS selectors.
 
-/// Why a selector cannot be used, and where in it.
+/// Why a CSS selector is invalid, and at which position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, at offset {offset} of {selector:?}")]
 pub struct SelectorError {
@@ -15,7 +15,7 @@ impl SelectorError {
         self.offset
     }
 
-    /// The fault, without the selector.
+    /// The reason of the fault, without the selector.
     pub fn reason(&self) -> &str {
         &self.reason
     }

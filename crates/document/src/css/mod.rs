@@ -20,7 +20,7 @@ use crate::xpath::plan::{Names, Nodes, Plan};
 use crate::xpath::walk::Item;
 use crate::xpath::{EvaluateError, XValue};
 
-/// A compiled selector list, for any number of pages, on the thread that compiled it.
+/// A compiled selector list. It can be applied to any number of pages, on the thread that compiled it.
 ///
 /// Supported are names of elements, `*`, `*|name`, `#id`, `.class`, `[attribute]` with all operators and the flags `i`
 /// and `s`, and comments. A selector may begin with one of the combinators ` `, `>`, `+`, `~`. The supported
@@ -62,7 +62,7 @@ impl Selector {
     }
 }
 
-/// Whether `selector` can be compiled, for checks at load.
+/// Checks that `selector` can be compiled, for example when a mapping is loaded.
 pub fn check_selector(selector: &str) -> Result<(), SelectorError> {
     Selector::compile(selector).map(drop)
 }

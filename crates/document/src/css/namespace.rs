@@ -1,5 +1,5 @@
-//! Names with a namespace in front: `*|a`, `[*|href]`. Names in trees have at most a prefix, so `*` is the only
-//! namespace that selectors can use.
+//! Parses names with a namespace in front: `*|a`, `[*|href]`. The only namespace that selectors can use is `*`, because
+//! trees contain no namespaces, but at most prefixes of names.
 
 use super::cursor::CssResult;
 use super::parser::Parser;
@@ -8,7 +8,7 @@ use crate::xpath::plan::{NodeTest, Test};
 /// The prefixes that attributes of HTML pages can have.
 const PREFIXES: [&str; 2] = ["xlink", "xml"];
 
-/// Reads the name or `*` of a compound. Returns a test as well if the name may be in any namespace.
+/// Reads the name of an element, or `*`. If the name may be in any namespace, returns a further test for that.
 pub(crate) fn parse_element_test(
     parser: &mut Parser<'_, '_>,
 ) -> CssResult<(NodeTest, Option<Test>)> {
@@ -28,12 +28,12 @@ pub(crate) fn parse_element_test(
     Ok((NodeTest::AnyName, Some(Test::LocalName(name))))
 }
 
-/// Reads the names of the requested attributes. `*|name` stands for several.
+/// Reads the name in an attribute selector such as `[href]`. With `*|name`, returns it with each possible prefix.
 pub(crate) fn parse_attribute_names(parser: &mut Parser<'_, '_>) -> CssResult<Vec<String>> {
     let start = parser.cursor.offset;
     let any = parser.cursor.take("*|");
     if !any {
-        // `|name` has no namespace, like most attributes.
+        // A name without a prefix may also be written as `|name`.
         parser.cursor.take("|");
     }
     let name = parser.cursor.parse_name()?;

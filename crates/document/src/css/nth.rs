@@ -1,11 +1,11 @@
-//! Parses the argument of `:nth-child()` and its relatives: `2n+1`, `odd`, `3 of .x`.
+//! Parses the argument of `:nth-child()` and similar pseudo-classes: `2n+1`, `odd`, `3 of .x`.
 
 use super::cursor::{CssResult, Cursor, is_name_part, is_space};
 use super::parser::{Leading, Parser};
 use super::pseudo::any_of;
 use crate::xpath::plan::{SiblingPlace, Test};
 
-/// Reads the argument of the pseudo-class `name` into the positions that it selects.
+/// Parses the argument of the pseudo-class `name`. Returns a test of the positions that it selects.
 pub(crate) fn parse_positions(parser: &mut Parser<'_, '_>, name: &str) -> CssResult<Test> {
     let (step, offset) = parse_step_and_offset(&mut parser.cursor)?;
     let same_name = name.ends_with("of-type");
@@ -23,7 +23,7 @@ pub(crate) fn parse_positions(parser: &mut Parser<'_, '_>, name: &str) -> CssRes
     }))
 }
 
-/// Reads `an+b`, in forms such as `odd`, `even`, `3`, `2n+1`, `-n + 3`.
+/// Reads `an+b` in one of its forms: `odd`, `even`, `3`, `2n+1`, `-n + 3`. Returns `a` and `b`.
 fn parse_step_and_offset(cursor: &mut Cursor<'_>) -> CssResult<(i32, i32)> {
     let start = cursor.offset;
     let mut compact = String::new();
@@ -64,7 +64,7 @@ fn parse_formula(compact: &str) -> Option<(i32, i32)> {
     Some((step, offset))
 }
 
-/// Reads a whole number. It is limited to a million, so that no later arithmetic overflows.
+/// Reads an integer of at most a million, so that later calculations cannot overflow.
 fn parse_integer(text: &str) -> Option<i32> {
     text.parse()
         .ok()

@@ -1,14 +1,15 @@
-//! Parses the text of a selector into compounds and combinators (Selectors level 4).
+//! Parses a selector into compounds, such as `a.x[href]`, and the combinators between them, such as `>` (Selectors
+//! level 4).
 
 use super::cursor::{CssResult, Cursor, is_space};
 use super::selector::{Combinator, Complex, Compound, Extract};
 use super::{namespace, pseudo};
 use crate::xpath::plan::{AttributeTest, LetterCase, Names, NodeTest, Relation, Test};
 
-/// The greatest nesting of selectors, as in `:not(:is(...))`.
+/// How deep selectors may be nested, as in `:not(:is(...))`.
 const NESTING: usize = 16;
 
-/// The attributes of HTML whose values are compared without regard to case (HTML Standard, "Case-sensitivity of
+/// HTML attributes with values that are compared without regard to case (HTML Standard, "Case-sensitivity of
 /// selectors").
 const VALUES_IN_ANY_CASE: [&str; 46] = [
     "accept",
@@ -84,7 +85,7 @@ pub(crate) struct Parser<'s, 'n> {
     pub(crate) cursor: Cursor<'s>,
     pub(crate) names: &'n mut Names,
     depth: usize,
-    /// Whether `:scope` was read in the current compound.
+    /// Whether the compound that is being read contains `:scope`.
     pub(crate) scoped: bool,
 }
 
@@ -135,7 +136,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Reads the combinator at the cursor. White space alone is one if a compound follows.
+    /// Reads the combinator at the cursor. White space alone is a combinator if a compound follows it.
     fn parse_combinator(&mut self, spaced: bool) -> Option<Combinator> {
         let symbols = [
             (">", Combinator::Child),
@@ -242,7 +243,8 @@ impl Parser<'_, '_> {
         Ok(any_test(names.iter().map(test).collect()))
     }
 
-    /// Reads the flag at the end of an attribute selector, or returns the default without one.
+    /// Reads the flag `i` or `s` at the end of an attribute selector. Without a flag, returns the default for this
+    /// attribute.
     fn parse_letter_case(&mut self, attribute: &str) -> LetterCase {
         let lower = attribute.to_ascii_lowercase();
         if self.cursor.take("i") || self.cursor.take("I") {

@@ -1,4 +1,4 @@
-//! Parses pseudo-classes into tests of an element.
+//! Parses the pseudo-classes of selectors, such as `:first-child`, into tests of an element.
 
 use super::cursor::{CssResult, Cursor};
 use super::nth;
@@ -32,7 +32,7 @@ const KNOWN: [&str; 21] = [
     "-soup-contains",
 ];
 
-/// A selector of the elements that are initially checked or selected.
+/// The selector that `:checked` stands for: elements that are initially checked or selected.
 const CHECKED: &str = ":is(input[type=checkbox], input[type=radio])[checked], option[selected]";
 
 /// Parses the pseudo-class at the cursor.
@@ -58,7 +58,7 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> CssResult<Test> {
     parser.cursor.skip_space();
     let test = match name.as_str() {
         "not" => Test::Not(Box::new(any_of(parser.parse_list(Leading::Refused)?))),
-        // An empty list is allowed here, and matches nothing.
+        // These two may have an empty list, which matches nothing.
         "is" | "where" if parser.cursor.peek() == Some(')') => Test::Or(Vec::new()),
         "is" | "where" => any_of(parser.parse_list(Leading::Refused)?),
         "has" => Test::Or(

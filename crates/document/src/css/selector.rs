@@ -1,4 +1,4 @@
-//! A parsed selector (Selectors level 4): compounds, joined by combinators.
+//! A parsed CSS selector (Selectors level 4): compounds, such as `a.x`, joined by combinators, such as `>`.
 
 use crate::xpath::plan::{NodeTest, Test};
 
@@ -19,11 +19,11 @@ pub(crate) enum Combinator {
 pub(crate) struct Compound {
     pub(crate) element: NodeTest,
     pub(crate) tests: Vec<Test>,
-    /// Whether `:scope` is among the tests.
+    /// Whether one of the tests is `:scope`.
     pub(crate) scoped: bool,
 }
 
-/// The part of the matching elements that a pseudo-element selects.
+/// What a pseudo-element (`::text` or `::attr(name)`) selects of the matching elements.
 pub(crate) enum Extract {
     Text,
     Attribute(usize),

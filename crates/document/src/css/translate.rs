@@ -1,4 +1,5 @@
-//! Translates compounds and combinators into paths: forward to find elements, backward to test one.
+//! Translates CSS selectors into paths of steps through the tree: forward to find elements, backward to test one
+//! element.
 
 use super::selector::{Combinator, Complex, Compound, Extract};
 use crate::xpath::ast::Axis;
@@ -44,7 +45,7 @@ pub(crate) fn relative_path(selector: Complex) -> Path {
     }
 }
 
-/// The condition that an element matches the selector.
+/// The condition that is true for elements that match the selector.
 pub(crate) fn match_condition(selector: Complex) -> Test {
     let mut steps = Vec::new();
     let mut before: Option<Combinator> = None;
@@ -85,7 +86,7 @@ fn step(axis: Axis, compound: Compound) -> Step {
     }
 }
 
-/// The step to the sibling next to a node.
+/// The step from a node to its next sibling in the direction of `axis`.
 fn nearest_sibling_step(axis: Axis) -> Step {
     let predicates = vec![Predicate::Place(1)];
     Step {

@@ -1,12 +1,12 @@
-//! Classes of the bytes in names and values.
+//! Classes of bytes for the tokenizer, such as white space or the bytes that end a name.
 
-/// Tab, line feed, form feed and space. The input has no carriage returns any more.
+/// Tab, line feed, form feed and space. Carriage returns have been replaced in the input.
 pub(super) const WHITESPACE: u8 = 1;
 /// The byte ends the name of a tag.
 pub(super) const ENDS_TAG_NAME: u8 = 1 << 1;
 /// The byte ends the name of an attribute, unless it is its first character.
 pub(super) const ENDS_ATTRIBUTE_NAME: u8 = 1 << 2;
-/// The byte ends or interrupts an attribute's value without quotes.
+/// The byte ends an attribute value without quotes, or needs special treatment in it.
 pub(super) const STOPS_BARE_VALUE: u8 = 1 << 3;
 /// The byte must be replaced in a name: a capital letter or NUL.
 pub(super) const CHANGES_IN_NAME: u8 = 1 << 4;
@@ -42,7 +42,7 @@ pub(super) fn is_whitespace(byte: u8) -> bool {
     classes_of(byte) & WHITESPACE != 0
 }
 
-/// The position of the first byte of a class in `wanted`, and the classes of all bytes before it.
+/// Returns the position of the first byte that is of a class in `wanted`, and the classes of all bytes before it.
 pub(super) fn find(bytes: &[u8], wanted: u8) -> (usize, u8) {
     let mut before = 0;
     for (place, byte) in bytes.iter().enumerate() {

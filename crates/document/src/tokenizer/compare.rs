@@ -1,4 +1,5 @@
-//! Compares this tokenizer with html5ever's: the tokens and trees of the same page. For tests and fuzzing.
+//! Compares the tokens of this tokenizer, and the trees made of them, with those of html5ever. Only tests and fuzzing
+//! use it.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -14,7 +15,7 @@ use crate::growing::{DOCUMENT, Data, Growing, NONE};
 use crate::limits::Limits;
 use crate::sink::{Handle, Sink};
 
-/// The result of one tokenizer.
+/// What one tokenizer has read: its tokens, and the tree made of them.
 #[derive(PartialEq)]
 struct Reading {
     tokens: Vec<Token>,
@@ -59,7 +60,7 @@ fn read(page: &str) -> Reading {
 }
 
 fn read_by_html5ever(page: &str) -> Reading {
-    // By default, html5ever would drop a byte order mark at the beginning of every piece.
+    // The option keeps byte order marks. By default, html5ever drops one at the beginning of every piece.
     let options = TokenizerOpts {
         discard_bom: false,
         ..TokenizerOpts::default()
@@ -73,8 +74,8 @@ fn read_by_html5ever(page: &str) -> Reading {
     tokenizer.sink.finish()
 }
 
-/// Records the tokens and passes them to a tree builder, which decides how scripts and other raw
-/// texts are read.
+/// Records the tokens, and passes them to a tree builder, because the builder decides how scripts and other raw texts
+/// are read.
 struct Recorder {
     builder: TreeBuilder<Handle, Sink>,
     tokens: RefCell<Tokens>,

@@ -1,5 +1,5 @@
-//! Reads markup that begins with `<!`: comments, CDATA sections, document types, which only determine the quirks mode
-//! of old pages, and bogus comments.
+//! Reads markup that begins with `<!`: comments, CDATA sections, document types, and bogus comments. A document type
+//! only decides whether the page is parsed in quirks mode.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{Doctype, Token};
@@ -27,7 +27,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads the comment whose text begins at `from`.
+    /// Reads the comment with the text that begins at `from`.
     fn read_comment(&mut self, from: usize) {
         let rest = &self.bytes[from..];
         let (to, end) = if rest.starts_with(b">") {
@@ -41,8 +41,8 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit(Token::CommentToken(without_nul(self.input, from, to)));
     }
 
-    /// The end of a comment's text, and the end of the comment. It ends at `-->`, at `--!>`, or at the end of the page,
-    /// which may cut these off.
+    /// Returns the end of the comment's text, and the end of the comment. A comment ends at `-->`, at `--!>`, or at the
+    /// end of the page, where these may be incomplete.
     fn end_of_comment(&self, from: usize) -> (usize, usize) {
         let mut place = from;
         while let Some(found) = memchr(b'-', &self.bytes[place..]) {
@@ -64,7 +64,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         (self.bytes.len(), self.bytes.len())
     }
 
-    /// Reads a bogus comment from `from` to the next `>`.
+    /// Reads a bogus comment (invalid markup that counts as a comment), from `from` to the next `>`.
     pub(super) fn read_bogus_comment(&mut self, from: usize) {
         let found = memchr(b'>', &self.bytes[from..]);
         let to = found.map_or(self.bytes.len(), |found| from + found);
@@ -72,7 +72,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit(Token::CommentToken(without_nul(self.input, from, to)));
     }
 
-    /// Reads a CDATA section, which is text. Each NUL in it is a token of its own.
+    /// Reads a CDATA section as text. Each NUL in it becomes a separate token.
     fn read_cdata(&mut self, from: usize) {
         let mut from = from;
         let end = memmem::find(&self.bytes[from..], b"]]>").map(|found| from + found);
@@ -87,18 +87,18 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 }
 
-/// How the reading of a declaration ends.
+/// How a document type declaration ends.
 enum End {
     /// The declaration ends at its `>`.
     Proper,
-    /// The declaration ends at its `>` or at the end of the page, in a way that forces quirks mode.
+    /// The declaration ends at its `>` or at the end of the page. It is incomplete, which forces quirks mode.
     Quirks,
     /// The rest of the declaration, up to the next `>`, is ignored.
     Ignored { force_quirks: bool },
 }
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads the declaration; `from` is the position after the word `doctype`.
+    /// Reads a document type declaration; `from` is the position after the word `doctype`.
     pub(super) fn read_doctype(&mut self, from: usize) {
         self.at = from;
         let mut doctype = Doctype::default();

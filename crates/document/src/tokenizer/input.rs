@@ -1,4 +1,4 @@
-//! The page's text in one buffer. The texts of tokens are slices of it.
+//! The text of a page in one buffer. The texts of tokens are slices of the buffer.
 
 use html5ever::tendril::StrTendril;
 
@@ -22,7 +22,7 @@ impl Input {
         &self.buffer
     }
 
-    /// A part of the text, without a copy unless it is very short.
+    /// A part of the text. It is not copied unless it is very short.
     pub(super) fn part(&self, from: usize, to: usize) -> StrTendril {
         self.buffer.subtendril(from as u32, (to - from) as u32)
     }

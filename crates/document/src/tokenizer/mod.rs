@@ -1,16 +1,16 @@
 //! The HTML tokenizer (HTML standard, 13.2.5): turns a whole page into the tokens that html5ever's tree builder
 //! accepts.
 //!
-//! html5ever's own tokenizer took 60 % of the time of a page (real pages, 149 KB on average). It is made for input that
-//! arrives in pieces: it takes characters one by one from a queue of buffers, and can pause after each. Here the whole
-//! page is in memory, so each state is a search for the next significant byte. The text before that byte is passed on
-//! as a slice of one shared buffer. On the same pages, parsing takes 5.5 instead of 14 million instructions per page,
-//! and a page with its mapping takes half the time. Both tokenizers produce the same tokens: the tests compare them,
-//! and the resulting trees, on real, hand-written and random pages.
+//! It replaces html5ever's own tokenizer, which is made for input that arrives in pieces: it takes characters one by
+//! one from a queue of buffers, and can pause after each. Here the whole page is in memory, so each state is a search
+//! for the next significant byte. The text before that byte is passed on as a slice of one shared buffer. On real pages
+//! (149 KB on average), parsing takes 5.5 instead of 14 million instructions per page, and a page with its mapping
+//! takes half the time. Both tokenizers produce the same tokens: the tests compare them, and the resulting trees, on
+//! real, hand-written and random pages.
 //!
 //! A state of the standard is a position in this code. Parse errors are not reported, and states that differ only in
-//! their errors are merged. Every function consumes input, in linear time. The number of tokens is bounded by the
-//! page, the attributes of a token by a cap, and long texts are split.
+//! their errors are merged. Every function consumes input, in linear time. The number of tokens is bounded by the page,
+//! and the number of attributes of a token by a limit. Long texts are split.
 
 mod class;
 #[cfg(any(test, feature = "compare"))]
@@ -35,18 +35,19 @@ use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use input::Input;
 use names::Names;
 
-/// The length of the longest text token. Longer text is split, so that the receiver can check the clock in between.
+/// The length of the longest text token. Longer text is split, so that the receiver can check its time limit in
+/// between.
 const TEXT_BYTES_PER_TOKEN: usize = 16 * 1024;
 
-/// The line number of every token. Lines are not counted, because our sink ignores them.
+/// The line number of every token. Lines are not counted, because no receiver needs them.
 const LINE: u64 = 1;
 
 /// A receiver of tokens that may stop the tokenizer.
 pub(crate) trait Audience: TokenSink {
-    /// Whether to stop. Called after every few tokens.
+    /// Whether to stop. The tokenizer calls this after every few tokens.
     fn should_stop(&self) -> bool;
 
-    /// Whether to stop; checks the clock. Called within long input that yields no token.
+    /// Whether to stop, after a look at the clock. The tokenizer calls this within long input that yields no token.
     fn should_stop_now(&self) -> bool;
 }
 
@@ -57,7 +58,8 @@ pub(crate) fn tokenize(page: &str, audience: &impl Audience, attribute_cap: usiz
     Tokenizer::new(&input, audience, attribute_cap).run();
 }
 
-/// The kind of text between tags; the tree builder decides it at each start tag.
+/// The kind of text between tags. The tree builder decides it at each start tag, because text in a script, for example,
+/// is read differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Data,
@@ -69,8 +71,7 @@ enum Content {
 
 struct Tokenizer<'i, A> {
     input: &'i Input,
-    /// The input as text and as bytes. Significant bytes are ASCII, so the tokenizer always stops at
-    /// a character boundary.
+    /// The input as text and as bytes. The tokenizer stops only at ASCII bytes, so always at a character boundary.
     text: &'i str,
     bytes: &'i [u8],
     /// The current position, in bytes.
@@ -79,7 +80,7 @@ struct Tokenizer<'i, A> {
     attribute_cap: usize,
     names: Names,
     content: Content,
-    /// The name of the last start tag. Its end tag ends a text other than [`Content::Data`].
+    /// The name of the last start tag. Only its end tag ends text that is not [`Content::Data`].
     last_start_tag: LocalName,
 }
 
@@ -129,7 +130,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
         }
     }
 
-    /// Moves to the end of the page, which ends or cuts off the current token.
+    /// Moves to the end of the page, which also ends the current token.
     fn skip_to_end(&mut self) {
         self.at = self.bytes.len();
     }
@@ -142,7 +143,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
     }
 
     fn emit(&self, token: Token) {
-        // Only tags can get an answer other than "continue".
+        // The receiver's answer is needed only for tags; for other tokens it is always "continue".
         let _ = self.audience.process_token(token, LINE);
     }
 

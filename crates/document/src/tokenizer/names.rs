@@ -1,4 +1,4 @@
-//! Interns the names of tags and attributes.
+//! Interns the names of tags and attributes: each name becomes a `LocalName`, which is cheap to compare.
 
 use std::hash::Hasher;
 
@@ -8,10 +8,10 @@ use rustc_hash::FxHasher;
 use super::class;
 use super::run::REPLACEMENT;
 
-/// A name as the page writes it.
+/// A name as it is written in the page.
 pub(super) struct Name<'i> {
     pub(super) written: &'i str,
-    /// The classes of all its bytes together.
+    /// The classes of all bytes of the name together; see `class.rs`.
     pub(super) classes: u8,
 }
 
@@ -19,8 +19,8 @@ pub(super) struct Name<'i> {
 const PACKED_BYTES: usize = 7;
 const SLOTS: usize = 256;
 
-/// A cache of the longer names of a page. Interning a name takes a slow hash, and also a lock if HTML does not define
-/// it. A page uses few such names, and repeats them.
+/// A cache of the longer names of a page. Interning a long name takes a slow hash, and also a lock if HTML does not
+/// define the name. A page has few such names, but repeats them.
 pub(super) struct Names {
     known: Vec<LocalName>,
 }

@@ -5,12 +5,12 @@ use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
 use super::run::Run;
 use super::{Audience, Tokenizer};
 
-/// The length of the longest name in bytes, without its semicolon.
+/// The length in bytes of the longest name of a character reference, without its semicolon.
 const LONGEST_NAME: usize = 31;
-/// The length in bytes of the longest name that counts without a semicolon.
+/// The length in bytes of the longest name that is valid without a semicolon, such as `&copy`.
 const LONGEST_BARE_NAME: usize = 6;
 
-/// A character reference: one or two characters, and the position where it ends.
+/// A character reference: the one or two characters that it stands for, and the position of its end.
 struct Reference {
     characters: [Option<char>; 2],
     end: usize,
@@ -40,7 +40,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.at = reference.end;
     }
 
-    /// The reference with the longest known name that begins at `from`.
+    /// Finds the longest known name of a reference that begins at `from`.
     fn find_named_reference(&self, from: usize, in_attribute: bool) -> Option<Reference> {
         let rest = &self.bytes[from..];
         let letters = rest
@@ -60,7 +60,8 @@ impl<A: Audience> Tokenizer<'_, A> {
             Some((end, self.look_up_entity(from, end)?))
         })?;
         let goes_on = |next: u8| next == b'=' || next.is_ascii_alphanumeric();
-        // This keeps `?a=b&copy=c` in a URL unchanged.
+        // In an attribute, a name before a letter or `=` is not a reference. This keeps `?a=b&copy=c` in a URL
+        // unchanged.
         if in_attribute && self.byte_at(end).is_some_and(goes_on) {
             return None;
         }
@@ -72,7 +73,7 @@ impl<A: Audience> Tokenizer<'_, A> {
             "amp;" => Some([Some('&'), None]),
             "nbsp;" => Some([Some('\u{a0}'), None]),
             name => match NAMED_ENTITIES.get(name)? {
-                // The table also contains prefixes of names.
+                // The table also contains beginnings of names, which stand for nothing.
                 (0, _) => None,
                 (first, 0) => Some([char::from_u32(*first), None]),
                 (first, second) => Some([char::from_u32(*first), char::from_u32(*second)]),
@@ -80,7 +81,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// The numeric reference whose `#` precedes `from`.
+    /// Parses a numeric reference, such as `&#65;`. `from` is the position after its `#`.
     fn parse_numeric_reference(&self, from: usize) -> Option<Reference> {
         let (radix, from) = match self.byte_at(from) {
             Some(b'x' | b'X') => (16, from + 1),
@@ -105,7 +106,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 }
 
-/// The character that a number stands for; 0x80 to 0x9f are read as windows-1252.
+/// The character with this number. As the HTML standard demands, 0x80 to 0x9f are read as windows-1252.
 fn char_of_number(number: u32) -> char {
     let replaced = match number {
         0 => None,

@@ -1,4 +1,5 @@
-//! A run of text: a slice of the input, or a copy if it contains character references or NULs.
+//! A run of text up to the next markup. It is a slice of the input, or a copy if character references or NULs are
+//! replaced.
 
 use html5ever::tendril::StrTendril;
 
@@ -9,7 +10,7 @@ pub(super) const REPLACEMENT: &str = "\u{fffd}";
 
 pub(super) struct Run<'i> {
     input: &'i Input,
-    /// The text up to and including the last replacement.
+    /// The text up to the last replacement, including it.
     replaced: StrTendril,
     /// The position in the input after the last replacement.
     from: usize,

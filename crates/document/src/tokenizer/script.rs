@@ -1,11 +1,12 @@
-//! Reads script data: text up to the end tag, ignoring end tags that `<!--` hides.
+//! Reads the text of a script up to its end tag. Within `<!--`, an end tag may be hidden and does not count.
 
 use memchr::{memchr2, memchr3};
 
 use super::run::Run;
 use super::{Audience, Tokenizer, class};
 
-/// Whether an end tag is hidden: within `<!--`, a `<script>` hides the next end tag.
+/// Whether the end tag of the script is hidden. After `<!--` (escaped), a further `<script>` hides the next end tag
+/// (double escaped).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Escape {
     None,
@@ -14,7 +15,7 @@ enum Escape {
 }
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads script data, by the states 13.2.5.4 and 13.2.5.15 to 13.2.5.31.
+    /// Reads the text of a script, by the states 13.2.5.4 and 13.2.5.15 to 13.2.5.31 of the HTML standard.
     pub(super) fn read_script_data(&mut self) {
         let mut run = Run::new(self.input, self.at);
         let mut escape = Escape::None;
@@ -40,7 +41,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads dashes. Two or more of them and a `>` end the escape.
+    /// Reads dashes. Two or more dashes followed by `>` end the escaped state.
     fn read_dashes(&mut self, escape: Escape) -> Escape {
         let from = self.at;
         while self.peek() == Some(b'-') {
@@ -52,12 +53,12 @@ impl<A: Audience> Tokenizer<'_, A> {
         escape
     }
 
-    /// Reads a `<` that does not end the script, and the text after it that changes the escape.
+    /// Reads a `<` that does not end the script. The text after it may begin or end an escaped state.
     fn read_less_than(&mut self, escape: Escape) -> Escape {
         self.at += 1;
         match escape {
             Escape::None if self.bytes[self.at..].starts_with(b"!--") => {
-                // The two dashes may belong to the end of the escape.
+                // Move behind the `!` only, because the two dashes may also be those of `-->`.
                 self.at += 1;
                 Escape::Escaped
             }
@@ -74,7 +75,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads letters. Returns whether they are the whole name `script`.
+    /// Reads letters. Returns whether they are exactly the name `script`.
     fn read_script_name(&mut self) -> bool {
         let from = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {

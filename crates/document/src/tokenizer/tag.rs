@@ -9,12 +9,12 @@ use super::names::Name;
 use super::run::Run;
 use super::{Audience, Tokenizer, class};
 
-/// After this many dropped attributes of a tag, the audience checks the clock. To find repeated attributes, the name of
-/// each is compared with those of all attributes kept before it, which takes long if a tag has very many.
+/// After this many dropped attributes of a tag, the receiver checks its time limit. The name of each attribute is
+/// compared with those of all attributes that were kept, which takes long if a tag has very many.
 const LOST_BETWEEN_CHECKS: usize = 1 << 10;
 
 impl<'i, A: Audience> Tokenizer<'i, A> {
-    /// Reads the tag whose name begins at `name`. A tag that the end of the page cuts off is dropped.
+    /// Reads a tag; its name begins at `name`. A tag without an end, at the end of the page, is dropped.
     pub(super) fn read_tag(&mut self, kind: TagKind, name: usize) {
         self.at = name;
         let name = self.read_name(class::ENDS_TAG_NAME, 0);
@@ -48,7 +48,8 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
         self.emit_tag(tag);
     }
 
-    /// Reads a name up to the first byte of a class in `ends`, not counting its first `exempt` bytes.
+    /// Reads a name up to the first byte that is of a class in `ends`. The first `exempt` bytes belong to the name in
+    /// any case.
     pub(super) fn read_name(&mut self, ends: u8, exempt: usize) -> Name<'i> {
         let from = self.at;
         let (length, classes) = class::find(&self.bytes[from + exempt..], ends);
@@ -64,7 +65,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     /// Reads the attribute at the current position, which is neither space nor the end of a tag. Returns whether it was
     /// added: repeated attributes, and attributes beyond the cap, are not.
     pub(super) fn read_attribute(&mut self, tag: &mut Tag) -> bool {
-        // `=` ends a name, but a name may begin with it.
+        // An `=` ends a name, except as its first character.
         let name = self.read_name(class::ENDS_ATTRIBUTE_NAME, 1);
         self.skip_whitespace();
         let value = match self.peek() {
@@ -111,7 +112,7 @@ impl<A: Audience> Tokenizer<'_, A> {
                 }
             }
         }
-        // The end of the page cuts off the tag. It is dropped, whatever the value.
+        // The page ends within the tag, which is dropped, so the value does not matter.
         self.skip_to_end();
         StrTendril::new()
     }

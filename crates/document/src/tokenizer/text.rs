@@ -7,11 +7,11 @@ use super::run::{REPLACEMENT, Run};
 use super::{Audience, Content, Tokenizer, class};
 
 /// The number of bytes of a text that are searched one by one, before the vectorised search begins. Most texts between
-/// tags are a few spaces or words, too short for a vectorised search to pay.
+/// tags are a few spaces or words, too short for a vectorised search to be faster.
 const SHORT: usize = 16;
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads the data state: text, and the markup that ends it.
+    /// Reads text between tags ("data state"), and the markup after it.
     pub(super) fn read_data(&mut self) {
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = self.find_special_byte() {
@@ -48,8 +48,8 @@ impl<A: Audience> Tokenizer<'_, A> {
         Some(self.at + found?)
     }
 
-    /// Reads text up to the end tag of its element: RCDATA, whose references are resolved, or RAWTEXT, whose references
-    /// are not.
+    /// Reads text up to the end tag of its element. With `references`, character references are resolved (RCDATA, as in
+    /// `title`); otherwise they are not (RAWTEXT, as in `style`).
     pub(super) fn read_raw_text(&mut self, references: bool) {
         let mut run = Run::new(self.input, self.at);
         loop {
@@ -74,7 +74,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads PLAINTEXT: the rest of the page.
+    /// Reads the rest of the page as text ("PLAINTEXT state").
     pub(super) fn read_plain_text(&mut self) {
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = memchr(0, &self.bytes[self.at..]) {
@@ -85,7 +85,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit_text(run.finish(self.at));
     }
 
-    /// Handles the NUL at the current position.
+    /// Replaces the NUL at the current position, and moves past it.
     pub(super) fn replace_nul(&mut self, run: &mut Run<'_>) {
         run.replace(self.at, self.at + 1, REPLACEMENT);
         self.at += 1;
@@ -101,7 +101,7 @@ impl<A: Audience> Tokenizer<'_, A> {
                 .is_some_and(|after| class::classes_of(after) & class::ENDS_TAG_NAME != 0)
     }
 
-    /// Passes on the text before the end tag at the current position, and the tag.
+    /// Passes on the text before the end tag at the current position, and then the end tag.
     pub(super) fn end_content(&mut self, text: Run<'_>) {
         self.emit_text(text.finish(self.at));
         self.content = Content::Data;

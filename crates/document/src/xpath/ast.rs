@@ -44,7 +44,7 @@ pub(crate) struct Path {
 pub(crate) enum Start {
     Context,
     Root,
-    /// A bracketed expression or function call with its predicates: `(//p)[1]`.
+    /// A bracketed expression or a function call, with its predicates: `(//p)[1]`.
     Filter(Box<Expression>, Vec<Expression>),
 }
 
@@ -112,7 +112,8 @@ pub(crate) enum Test {
     Instruction(Option<String>),
 }
 
-/// The type of an expression's value. There are no variables, so it is known before evaluation.
+/// The type of an expression's value. XPath has variables, but they are not supported, so the type is known before
+/// evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Nodes,
@@ -123,7 +124,7 @@ pub(crate) enum Kind {
 
 macro_rules! functions {
     ($($variant:ident $name:literal $least:literal..=$most:literal $yields:ident,)*) => {
-        /// The core function library (section 4).
+        /// The functions of XPath's core library (section 4).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Function { $($variant),* }
 
@@ -189,8 +190,8 @@ impl Expression {
         }
     }
 
-    /// Whether the value depends on the context position or size. Uses in nested predicates do not count, because they
-    /// refer to the nodes of those predicates.
+    /// Whether the value depends on the context position or size. `position()` and `last()` within nested predicates do
+    /// not count, because they refer to other nodes.
     pub(crate) fn depends_on_position(&self) -> bool {
         match self {
             Expression::Call(Function::Position | Function::Last, _) => true,

@@ -1,5 +1,5 @@
 //! Finds names in an expression that cannot occur on HTML pages, because of their capitals. An expression with such a
-//! name is right for XML, and silently finds nothing on HTML.
+//! name may be right for XML, but finds nothing on HTML pages.
 
 use super::lexer::{Word, tokenize};
 use crate::document::Document;
@@ -16,7 +16,7 @@ const FEED_NAMES: [&str; 7] = [
     "webMaster",
 ];
 
-/// A name of an element or attribute that HTML pages spell differently.
+/// A name of an element or attribute in an expression that HTML pages spell differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameUnlikeHtml {
     pub name: String,
@@ -26,8 +26,8 @@ pub struct NameUnlikeHtml {
     pub spellings: Vec<String>,
 }
 
-/// The names in `expression` that no HTML page has, each once; empty if the expression is invalid. Names of SVG and
-/// MathML (`viewBox`), names of feeds, and names with a prefix are left out.
+/// Returns the names in `expression` that cannot occur on HTML pages, each once; empty if the expression is invalid.
+/// Names of SVG and MathML (`viewBox`), names of feeds, and names with a prefix are left out.
 pub fn names_unlike_html(expression: &str) -> Vec<NameUnlikeHtml> {
     let mut found: Vec<NameUnlikeHtml> = Vec::new();
     for token in tokenize(expression).unwrap_or_default() {
@@ -51,8 +51,8 @@ pub fn names_unlike_html(expression: &str) -> Vec<NameUnlikeHtml> {
     found
 }
 
-/// How the HTML parser spells the name of an element or attribute. The parser itself knows the names of SVG and
-/// MathML with capitals.
+/// Returns how the HTML parser spells the name of an element or attribute. For SVG and MathML the parser knows names
+/// with capitals, so it is run on a small page.
 fn spellings(name: &str) -> Vec<String> {
     let lower = name.to_ascii_lowercase();
     let page = format!("<svg><{lower} {lower}=x></svg><math><{lower} {lower}=x></math>");

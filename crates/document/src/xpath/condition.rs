@@ -99,8 +99,8 @@ impl<'d> Evaluator<'d> {
             || (self.from == Item::ROOT && is_root() && self.tree.is_element(item.node))
     }
 
-    /// Whether the local name of an item is `wanted`. On an HTML page elements have no prefixes, so `o:p` is a whole
-    /// name.
+    /// Whether the local name of an item is `wanted`. On an HTML page elements have no prefixes, so the local name of
+    /// `o:p` is `o:p`.
     fn has_local_name(&self, item: Item, wanted: &str) -> bool {
         let Kind::Element(name) = self.tree.kind(item.node) else {
             return false;
@@ -149,8 +149,8 @@ impl<'d> Evaluator<'d> {
         })
     }
 
-    /// Whether two texts are the same. A normalized text is compared with a literal without being normalized first: the
-    /// first word usually distinguishes a long text from a short one.
+    /// Whether two texts are the same. If `normalize-space()` is compared with a literal, the words are compared one by
+    /// one. So a long text is usually rejected by its first word.
     fn is_same_text(
         &self,
         left: &'d Text,
@@ -173,8 +173,8 @@ impl<'d> Evaluator<'d> {
         Ok(left == right)
     }
 
-    /// Evaluates a comparison with a node-set (section 3.4). It is true if it is true for one of the nodes. A boolean
-    /// is compared with whether there are any nodes.
+    /// Evaluates a comparison with a node-set (section 3.4). It is true if it holds for at least one of the nodes. If
+    /// the other side is a boolean, it is compared with whether there are any nodes.
     fn compare(
         &self,
         comparison: Comparison,
@@ -244,7 +244,7 @@ impl<'d> Evaluator<'d> {
                 let values = self.string_values(left)?;
                 self.any_holds(right, |value| values.contains(value))
             }
-            // If not all values are equal, one value differs from another.
+            // If one of the sets has several values, or if their only values differ, some pair of values differs.
             Comparison::NotEqual => {
                 let (left, right) = (self.string_values(left)?, self.string_values(right)?);
                 let both = !left.is_empty() && !right.is_empty();

@@ -1,10 +1,10 @@
-//! Whether an expression depends on the node at which it is evaluated.
+//! Finds out whether an expression depends on the node at which it is evaluated.
 
 use super::ast::{Expression, Path, Start};
 use super::parser::parse;
 
-/// Whether `expression` searches the whole page, wherever it is evaluated: `//td[1]` or `string(//h1)`, but not
-/// `.//td[1]` or `concat(@id, //h1)`. False if the expression is invalid.
+/// Whether `expression` gives the same result wherever it is evaluated, because it searches the whole page: `//td[1]`
+/// or `string(//h1)`, but not `.//td[1]` or `concat(@id, //h1)`. False if the expression is invalid.
 pub fn ignores_context(expression: &str) -> bool {
     let mut parts = Parts::default();
     if let Ok(parsed) = parse(expression) {
@@ -20,7 +20,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// Visits an expression except for its predicates, which are evaluated at the nodes that their own path found.
+    /// Visits an expression, but not its predicates, because they are evaluated at nodes that the expression itself
+    /// finds.
     fn visit(&mut self, expression: &Expression) {
         match expression {
             Expression::Or(parts) | Expression::And(parts) | Expression::Union(parts) => {
@@ -36,7 +37,7 @@ impl Parts {
                 Start::Root => self.from_root = true,
                 Start::Filter(of, _) => self.visit(of),
             },
-            // Without an argument, a function refers to the context node.
+            // A function without arguments refers to the context node.
             Expression::Call(_, arguments) if arguments.is_empty() => self.from_context = true,
             Expression::Call(_, arguments) => {
                 arguments.iter().for_each(|argument| self.visit(argument));

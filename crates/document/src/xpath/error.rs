@@ -1,10 +1,10 @@
-//! The errors of expressions, found when they are compiled.
+//! Errors of XPath expressions, which are found when an expression is compiled.
 
 use std::fmt;
 
 use super::ast::{Axis, Function};
 
-/// Why an XPath expression cannot be used, and where in it.
+/// Why an XPath expression is invalid, and at which position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault}, at offset {offset} of {expression:?}")]
 pub struct XPathError {
@@ -27,7 +27,7 @@ impl XPathError {
         self.offset
     }
 
-    /// The fault, without the expression.
+    /// The reason of the fault, without the expression.
     pub fn reason(&self) -> String {
         self.fault.to_string()
     }
@@ -114,7 +114,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Suggests the most similar valid word, if there is one.
+/// Adds the known word that is most similar to the wrong one, if there is one.
 fn suggest(
     f: &mut fmt::Formatter<'_>,
     wrong: &str,

@@ -1,7 +1,7 @@
 //! Evaluates a [`Plan`] on a page.
 //!
-//! Node-sets are lists in document order without duplicates. All work that can take long is charged to the time budget
-//! of the page, so evaluation ends in time, if necessary with [`Stop::OutOfTime`]. Only a call of `sxd-xpath` cannot be
+//! Node-sets are lists in document order without duplicates. All work that can take long counts against the time budget
+//! of the page. So evaluation ends in time, if necessary with [`Stop::OutOfTime`]. Only a call of `sxd-xpath` cannot be
 //! interrupted: it reads the text of the page at most once for each function in the expression.
 
 use std::ops::ControlFlow;
@@ -51,7 +51,7 @@ impl EvaluationContext {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeDemand {
     All,
-    /// At least the first node in document order, if there is one. Others may be left out.
+    /// At least the first node in document order, if there is one. The result may contain more nodes, but need not.
     First,
 }
 
@@ -63,10 +63,10 @@ pub(crate) enum Outcome {
 pub(crate) struct Evaluator<'d> {
     pub(crate) document: &'d Document,
     pub(crate) tree: &'d Tree,
-    /// The page's numbers for the names in the expression.
+    /// The numbers that the names in the expression have on this page.
     pub(crate) names: &'d [NameId],
     pub(crate) budget: &'d Budget,
-    /// The node where the evaluation begins.
+    /// The node at which the evaluation begins.
     pub(crate) from: Item,
 }
 
@@ -223,8 +223,8 @@ impl<'d> Evaluator<'d> {
         Ok(found)
     }
 
-    /// Evaluates a step with a predicate that depends on the position: from each node separately, in the order of the
-    /// axis.
+    /// Evaluates a step with a predicate that depends on the position. The nodes reached from each node are filtered
+    /// separately, in the order of the axis.
     fn evaluate_positional_step(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Item>> {
         let mut found = Vec::new();
         if step.axis == StepAxis::EachChild {
@@ -254,7 +254,7 @@ impl<'d> Evaluator<'d> {
         Ok(found)
     }
 
-    /// The descendants that pass the node test, grouped by parent.
+    /// Returns the descendants that pass the node test, grouped by their parents.
     fn children_by_parent(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Vec<Item>>> {
         let mut children: Vec<(Option<NodeId>, Item)> = Vec::new();
         self.walk(step, from, |item| {
@@ -268,7 +268,7 @@ impl<'d> Evaluator<'d> {
             .collect())
     }
 
-    /// Walks a step. `visit` returns whether to continue.
+    /// Calls `visit` for each node that the step reaches, until it returns that the walk ends.
     fn walk(
         &self,
         step: &'d Step,
@@ -305,8 +305,8 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// Keeps the items for which all predicates hold. For each predicate, positions count only the items that the
-    /// previous predicate has kept.
+    /// Keeps the items for which all predicates hold. The positions for a predicate count only the items that the
+    /// previous predicates have kept.
     fn filter(&self, predicates: &'d [Predicate], mut items: Vec<Item>) -> Evaluated<Vec<Item>> {
         for predicate in predicates {
             let size = items.len();

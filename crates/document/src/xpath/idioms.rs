@@ -1,11 +1,12 @@
-//! Recognises forms that are common in scrapers' expressions, and plans them without `sxd-xpath`.
+//! Recognises common forms of conditions, such as `contains(@class, 'x')`, and plans them as tests that need no
+//! `sxd-xpath`.
 
 use super::ast::{self, Axis, Comparison, Expression, Function};
 use super::plan::{
     AttributeTest, LetterCase, NodeTest, Nodes, Path, Relation, Side, Start, StepAxis, Test, Text,
 };
 
-/// The number of the attribute's name, if the node-set is one attribute of the context node.
+/// If the node-set is a single attribute of the context node, as in `@href`, returns the number of its name.
 pub(crate) fn lone_attribute(nodes: &Nodes) -> Option<usize> {
     let Nodes::Path(Path {
         start: Start::Context,
@@ -68,9 +69,9 @@ pub(crate) fn text_test(relation: Relation, text: Text, part: Text) -> Test {
     }
 }
 
-/// The attribute and the word of `contains(concat(' ', normalize-space(@class), ' '), ' name ')`. Without
-/// `normalize-space`, the expression tests for a word only if single spaces separate the words, so that form is not
-/// recognised.
+/// Returns the attribute and the word of `contains(concat(' ', normalize-space(@class), ' '), ' name ')`, the usual
+/// test for a class. Without `normalize-space`, the expression tests for a word only if single spaces separate the
+/// words, so that form is not recognised.
 pub(crate) fn class_idiom<'e>(
     text: &'e Expression,
     part: &'e Expression,

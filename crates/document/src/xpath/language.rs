@@ -1,4 +1,4 @@
-//! The language of an element, for `lang()` of XPath and `:lang()` of CSS.
+//! Finds the language of an element, for `lang()` of XPath and `:lang()` of CSS.
 
 use html5ever::{LocalName, local_name};
 
@@ -6,7 +6,7 @@ use super::evaluate::{Evaluated, Evaluator};
 use crate::tree::NodeId;
 
 impl<'d> Evaluator<'d> {
-    /// Evaluates `lang()`: the nearest `lang` or `xml:lang` decides.
+    /// Evaluates `lang()`. The nearest `lang` or `xml:lang`, at the element or around it, decides.
     pub(super) fn is_in_language(&self, node: NodeId, wanted: &str) -> Evaluated<bool> {
         let Some(language) = self.declared_language(node)? else {
             return Ok(false);
@@ -16,8 +16,8 @@ impl<'d> Evaluator<'d> {
         Ok(matches && matches!(language.as_bytes().get(wanted.len()), None | Some(b'-')))
     }
 
-    /// Evaluates `:lang()`. It is like `lang()`, but on HTML pages a `meta` may also declare the language. An element
-    /// without a known language matches only the empty range.
+    /// Evaluates `:lang()`. In addition to what `lang()` does, a `meta` element may declare the language of an HTML
+    /// page. An element without a known language matches only the empty range.
     pub(super) fn is_in_a_range(&self, node: NodeId, ranges: &[String]) -> Evaluated<bool> {
         let language = match self.declared_language(node)? {
             Some(language) => language,
@@ -26,7 +26,7 @@ impl<'d> Evaluator<'d> {
         Ok(ranges.iter().any(|range| is_in_range(language, range)))
     }
 
-    /// The value of the nearest `lang` or `xml:lang`.
+    /// The value of the nearest `lang` or `xml:lang`, at the element or around it.
     fn declared_language(&self, node: NodeId) -> Evaluated<Option<&'d str>> {
         let names = [local_name!("lang"), LocalName::from("xml:lang")];
         let names = names.map(|name| self.tree.name_id(&name));
@@ -68,8 +68,8 @@ impl<'d> Evaluator<'d> {
     }
 }
 
-/// Whether a language is in a range, by the extended filtering of RFC 4647 (3.3.2): `de-DE` contains `de-Latn-DE`,
-/// `*-CH` all of Switzerland.
+/// Whether a language is in a range, by the extended filtering of RFC 4647 (3.3.2). The range `de-DE` contains
+/// `de-Latn-DE`, and `*-CH` contains all languages of Switzerland.
 fn is_in_range(language: &str, range: &str) -> bool {
     if language.is_empty() || range.is_empty() {
         return language == range;
@@ -86,7 +86,7 @@ fn is_in_range(language: &str, range: &str) -> bool {
         return false;
     }
     wanted.filter(|part| *part != "*").all(|part| {
-        // A single letter begins an extension, which is not searched.
+        // A part of a single letter begins an extension of the language tag, which is not searched.
         let found = tags.find(|tag| tag.len() == 1 || tag.eq_ignore_ascii_case(part));
         found.is_some_and(|tag| tag.eq_ignore_ascii_case(part))
     })

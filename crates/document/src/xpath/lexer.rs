@@ -1,4 +1,4 @@
-//! Splits an XPath expression into tokens with positions, by XPath 1.0, section 3.7.
+//! Splits an XPath expression into tokens, each with its position, by the rules of XPath 1.0, section 3.7.
 
 use super::error::{Fault, XPathError};
 
@@ -8,7 +8,7 @@ pub(crate) enum Word {
     Symbol(&'static str),
     Literal(String),
     Number(f64),
-    /// A name, with its prefix if it has one; or a `*` in the place of a name.
+    /// A name, with its prefix if it has one, or a `*` that stands for a name.
     Name(String),
     /// A name before `(` that is not a node type.
     Function(String),
@@ -26,7 +26,7 @@ pub(crate) struct Token {
     pub(crate) offset: usize,
 }
 
-/// The symbols. A longer symbol precedes the shorter ones that it begins with.
+/// The symbols of XPath. Each one comes before those that it begins with: `//` before `/`.
 const SYMBOLS: [&str; 20] = [
     "::", "//", "!=", "<=", ">=", "..", "(", ")", "[", "]", ".", "@", ",", "/", "|", "+", "-", "=",
     "<", ">",
@@ -93,9 +93,9 @@ impl<'e> Lexer<'e> {
         }
     }
 
-    /// Whether an operator is expected here. "If there is a preceding token and the preceding token is not one of @,
-    /// ::, (, [, , or an Operator, then a * must be recognized as a MultiplyOperator and an NCName must be recognized
-    /// as an OperatorName."
+    /// Whether an operator is expected here, so that `*` and names such as `div` are operators. The standard says: "If
+    /// there is a preceding token and the preceding token is not one of @, ::, (, [, , or an Operator, then a * must be
+    /// recognized as a MultiplyOperator and an NCName must be recognized as an OperatorName."
     fn expects_operator(&self) -> bool {
         match self.tokens.last().map(|token| &token.word) {
             None | Some(Word::Axis(_)) => false,
@@ -213,8 +213,8 @@ impl<'e> Lexer<'e> {
     }
 }
 
-/// Whether a character may begin an XML 1.0 name. The colon is excluded. Beyond ASCII, a few characters are accepted
-/// that XML does not allow.
+/// Whether a character may begin an XML 1.0 name. The colon is excluded. Some characters outside ASCII are accepted
+/// although XML does not allow them.
 fn is_name_start(character: char) -> bool {
     character.is_alphabetic() || character == '_'
 }

@@ -1,5 +1,5 @@
-//! Compiles an [`Expression`] into a [`Plan`]: decides which parts are answered from the tree, and which `sxd-xpath`
-//! evaluates.
+//! Compiles an [`Expression`] into a [`Plan`]: decides which parts are evaluated on the tree directly, and which by
+//! `sxd-xpath`.
 
 use super::ast::{
     Axis, Comparison, Expression, Function, Kind, Path, Start, Step, Test as WrittenTest,
@@ -53,7 +53,7 @@ impl<'n> Lowering<'n> {
         }
     }
 
-    /// Lowers an expression to a condition.
+    /// Compiles an expression into a condition.
     pub(crate) fn lower_test(&mut self, expression: &Expression) -> Lowered<Test> {
         if expression.kind() == Kind::Nodes {
             let nodes = self.lower_nodes(expression)?;
@@ -109,7 +109,7 @@ impl<'n> Lowering<'n> {
         }
     }
 
-    /// Lowers `contains`, including the idiom that tests a class: `contains(concat(' ', normalize-space(@class), ' '),
+    /// Compiles `contains`, including the usual test for a class: `contains(concat(' ', normalize-space(@class), ' '),
     /// ' name ')`.
     fn lower_contains(&mut self, arguments: &[Expression]) -> Lowered<Test> {
         if let Some((attribute, word)) = class_idiom(&arguments[0], &arguments[1]) {
@@ -139,7 +139,7 @@ impl<'n> Lowering<'n> {
         })
     }
 
-    /// Lowers an expression to a string.
+    /// Compiles an expression into one that yields a string.
     pub(crate) fn lower_text(&mut self, expression: &Expression) -> Lowered<Text> {
         if expression.kind() == Kind::Nodes {
             return Ok(Text::Of(self.lower_nodes(expression)?));
@@ -243,7 +243,7 @@ impl<'n> Lowering<'n> {
             WrittenTest::Comment => NodeTest::Comment,
             WrittenTest::Instruction(target) => NodeTest::Instruction(target.clone()),
         };
-        // If no predicate depends on positions, the children of all descendants can be treated as the descendants.
+        // If no predicate depends on positions, the children of all descendants are simply all descendants.
         let counts = predicates.iter().any(Predicate::is_positional);
         let axis = match way {
             StepAxis::EachChild if !counts => StepAxis::Axis(Axis::Descendant),
@@ -294,7 +294,7 @@ fn is_self(step: &Step) -> bool {
     step.axis == Axis::Myself && step.test == WrittenTest::AnyNode && step.predicates.is_empty()
 }
 
-/// Joins `//` and the step after it to one step, if possible.
+/// Joins `//` and the next step to a single step, if possible.
 fn join_steps(step: &Step, next: &Step) -> Option<StepAxis> {
     let double_slash = step.axis == Axis::DescendantOrSelf
         && step.test == WrittenTest::AnyNode

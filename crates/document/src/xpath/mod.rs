@@ -1,7 +1,7 @@
 //! XPath 1.0 over a [`Document`].
 //!
-//! An expression is parsed ([`parser`]) and lowered ([`lower`]) once, into a plan ([`plan`]). Sets of nodes are found
-//! in the tree ([`walk`], [`evaluate`]). The remaining functions and operators are compiled by `sxd-xpath` ([`scalar`],
+//! An expression is parsed ([`parser`]) and compiled into a plan ([`lower`], [`plan`]) once. Sets of nodes are found in
+//! the tree ([`walk`], [`evaluate`]). The remaining functions and operators are compiled by `sxd-xpath` ([`scalar`],
 //! [`sxd`]).
 
 pub(crate) mod ast;
@@ -44,13 +44,13 @@ use crate::limits::Budget;
 use crate::node::NodeRef;
 use crate::tree::{NO_NAME, NameId};
 
-/// A compiled XPath 1.0 expression, for any number of pages.
+/// A compiled XPath 1.0 expression, which can be evaluated on any number of pages.
 ///
 /// It stays on the thread that compiled it, like the compiled forms of `sxd-xpath`. Compiling takes a few microseconds.
 ///
 /// Names are written as in the page, in lower case for HTML and without namespaces: `//svg/path`. Elements of XML in
-/// the namespace of the root need no prefix. The prefixes of common vocabularies (`dc:`, `media:`, `itunes:`, `xlink:`,
-/// ...) are part of the name; other prefixes are refused. There are no variables.
+/// the namespace of the root element need no prefix. The prefixes of common vocabularies (`dc:`, `media:`, `itunes:`,
+/// `xlink:`, ...) are part of the name; other prefixes are refused. There are no variables.
 pub struct XPath {
     source: String,
     names: Names,
@@ -77,14 +77,14 @@ impl XPath {
     }
 }
 
-/// Whether `expression` can be compiled, for checks at load.
+/// Checks that `expression` can be compiled, for example when a mapping is loaded.
 pub fn check_xpath(expression: &str) -> Result<(), XPathError> {
     XPath::compile(expression).map(drop)
 }
 
 impl Document {
-    /// Evaluates with the document as the context: one value per node in document order, or one value for an expression
-    /// that yields a string, number or boolean.
+    /// Evaluates an expression with the document as the context node. Returns one value per node in document order, or
+    /// one value if the expression yields a string, number or boolean.
     ///
     /// All evaluations on a page share one time budget ([`crate::Limits::evaluation_time`]). When it is used up, they
     /// end with [`EvaluateError::OutOfTime`].
@@ -108,7 +108,7 @@ impl Document {
         })
     }
 
-    /// Runs a plan in the time left for the page.
+    /// Runs a plan within the time that is left for this page.
     fn run(&self, plan: &Plan, names: &Names, from: Item) -> Result<Outcome, EvaluateError> {
         let started = Instant::now();
         let left = self.time_left.get();
@@ -133,8 +133,8 @@ impl Document {
 }
 
 impl Document {
-    /// The number of a name. On an HTML page only names of SVG and MathML have capitals (`viewBox`). On an XML page
-    /// names in the root's namespace have no prefix.
+    /// Returns the number of a name on this page. On an HTML page only names of SVG and MathML have capitals
+    /// (`viewBox`). On an XML page names in the root's namespace have no prefix.
     fn resolve_name(&self, name: &LocalName, any_case: bool) -> NameId {
         let written = self.tree.name_id(name);
         if written == NO_NAME && any_case && self.is_html {
@@ -148,8 +148,8 @@ impl Document {
 }
 
 impl<'d> NodeRef<'d> {
-    /// Evaluates with this node as the context: `.//a/@href`. A path from the root (`//a`) still
-    /// sees the whole document.
+    /// Evaluates an expression with this node as the context node: `.//a/@href` finds links within it. A path from the
+    /// root (`//a`) still searches the whole document.
     pub fn evaluate(self, xpath: &XPath) -> Result<Vec<XValue<'d>>, EvaluateError> {
         self.document
             .evaluate_plan(&xpath.plan, &xpath.names, Item::node(self.id))

@@ -11,7 +11,7 @@ pub(crate) fn text_to_number(text: &str) -> f64 {
     let plain = unsigned
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    // The parser rejects the remaining invalid forms, such as `.` and `1.2.3`.
+    // The number parser rejects other invalid forms, such as `.` and `1.2.3`.
     if plain {
         digits.parse().unwrap_or(f64::NAN)
     } else {

@@ -1,15 +1,15 @@
-//! Parses tokens into an [`Expression`], and checks the assumptions of later steps: known names, argument counts,
-//! bounded nesting.
+//! Parses tokens into an [`Expression`]. Checks what later steps rely on: known names, numbers of arguments, and
+//! limited nesting.
 
 use super::ast::{Axis, Comparison, Expression, Function, Kind, Operator, Path, Start, Step, Test};
 use super::error::{Fault, XPathError};
 use super::lexer::{Token, Word, tokenize};
 
 pub(crate) const EXPRESSION_BYTES: usize = 4 * 1024;
-/// The most levels of brackets, function calls, predicates and chained operators.
+/// How many levels of brackets, function calls, predicates and chained operators an expression may have.
 pub(crate) const NESTING: usize = 64;
-/// The most operands of one chain of `or`, `and` or `|`, steps of one path, arguments of one call, and predicates of
-/// one step.
+/// The limit on the operands of one chain of `or`, `and` or `|`, the steps of one path, the arguments of one call, and
+/// the predicates of one step.
 const CHAIN: usize = 256;
 
 pub(crate) fn parse(text: &str) -> Result<Expression, XPathError> {
@@ -96,7 +96,7 @@ impl Parser<'_> {
         self.parse_chain(OPERATORS, Self::parse_negation, Expression::Arithmetic)
     }
 
-    /// Parses a chain of operators of one rank. Each link is a level of nesting.
+    /// Parses a chain of operators of the same precedence, such as `1 + 2 - 3`. Each operator is a level of nesting.
     fn parse_chain<O: Copy, const N: usize>(
         &mut self,
         operators: [(&str, O); N],
@@ -160,7 +160,7 @@ impl Parser<'_> {
         Ok(Expression::Path(Path { start, steps }))
     }
 
-    /// Parses a bracketed expression, call, literal or number, and the predicates and steps after it.
+    /// Parses a bracketed expression, a call, a literal or a number, with the predicates and steps after it.
     fn parse_filter_path(&mut self) -> Parsed<Expression> {
         let place = self.place;
         let primary = self.parse_primary()?;

@@ -1,8 +1,8 @@
-//! The plan of an expression, which evaluation runs.
+//! The plan that an expression is compiled into, in the form that is evaluated.
 //!
-//! Node-sets, comparisons of node-sets, and the few tests found in most scrapers' predicates are answered from the
-//! tree and its indexes. All other functions, operators and conversions are a [`Scalar`], which `sxd-xpath`
-//! evaluates. CSS selectors are compiled into the same form.
+//! Node-sets, comparisons of node-sets, and the most common tests in predicates are evaluated on the tree and its
+//! indexes. All other functions, operators and conversions are a [`Scalar`], which `sxd-xpath` evaluates. CSS selectors
+//! are compiled into the same form.
 
 use html5ever::LocalName;
 
@@ -13,9 +13,9 @@ use super::scalar::Scalar;
 pub(crate) enum Nodes {
     Path(Path),
     Union(Vec<Nodes>),
-    /// The elements whose `id` is a word of a text.
+    /// The elements with an `id` that is one of the words of a text.
     Id(Box<Text>),
-    /// The elements whose `id` is a word of the text of one of several nodes.
+    /// The elements with an `id` that is one of the words in the texts of these nodes.
     Ids(Box<Nodes>),
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Path {
 pub(crate) enum Start {
     Context,
     Root,
-    /// A set whose predicates are evaluated in document order.
+    /// A set of nodes with predicates. Positions in the predicates count in document order.
     Filter(Box<Nodes>, Vec<Predicate>),
 }
 
@@ -37,13 +37,13 @@ pub(crate) struct Step {
     pub(crate) predicates: Vec<Predicate>,
 }
 
-/// An axis, or two steps in one.
+/// An axis, or two steps that are evaluated as one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepAxis {
     Axis(Axis),
-    /// `descendant-or-self::node()/child::`, kept apart because a predicate depends on the position among siblings.
+    /// The step `descendant-or-self::node()/child::`. It is used if a predicate depends on the position among siblings.
     EachChild,
-    /// `descendant-or-self::node()/attribute::`
+    /// The step `descendant-or-self::node()/attribute::`.
     EachAttribute,
 }
 
@@ -58,22 +58,22 @@ pub(crate) enum NodeTest {
 }
 
 pub(crate) enum Predicate {
-    /// The node at this position: `[3]`.
+    /// Holds for the node at this position: `[3]`.
     Place(usize),
-    /// The last node: `[last()]`.
+    /// Holds for the last node: `[last()]`.
     Last,
-    /// No node: `[1.5]`.
+    /// Holds for no node: `[1.5]`.
     Never,
-    /// A number that is compared with the position.
+    /// Holds if the position is equal to this number.
     Number(Number),
     /// A test that does not depend on the position.
     Holds(Test),
-    /// A test with `position()` or `last()`.
+    /// A test that depends on the position, because it contains `position()` or `last()`.
     HoldsAtPlace(Test),
 }
 
 impl Predicate {
-    /// Whether the predicate depends on the other nodes of its step.
+    /// Whether the predicate depends on the position of a node among the nodes of its step.
     pub(crate) fn is_positional(&self) -> bool {
         !matches!(self, Predicate::Holds(_) | Predicate::Never)
     }
@@ -95,13 +95,14 @@ pub(crate) enum Test {
     Lang(Text),
     /// `:lang()`: the element's language is in one of the ranges.
     Language(Vec<String>),
-    /// `:scope`: the node within which the selector is evaluated, or the root element if that node is the document.
+    /// `:scope`: whether the element is the node within which the selector is evaluated, or the root element if that
+    /// node is the document.
     Scope,
     /// An element with this name in any namespace.
     LocalName(String),
-    /// The common tests of one attribute of the node itself.
+    /// A common test of one attribute of the node itself, such as `@class = 'x'`.
     Attribute(AttributeTest),
-    /// The node's position among its siblings is `step * n + offset` for some n from 0.
+    /// Whether the position of the node among its siblings is `step * n + offset`, for some n from 0 on.
     Sibling(SiblingPlace),
     Scalar(Scalar),
 }
@@ -113,7 +114,7 @@ pub(crate) struct AttributeTest {
     pub(crate) case: LetterCase,
 }
 
-/// Whether the case of ASCII letters matters in a value.
+/// Whether the case of ASCII letters matters in the value of an attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LetterCase {
     Matters,
@@ -128,9 +129,9 @@ pub(crate) enum Relation {
     Contains,
     StartsWith,
     EndsWith,
-    /// The value is one of the words of the attribute.
+    /// Whether one of the words in the attribute's value is this value.
     HasWord,
-    /// The attribute is the value, or begins with the value and a hyphen.
+    /// Whether the attribute's value is this value, or begins with it and a hyphen.
     HasPrefixWord,
 }
 
@@ -143,7 +144,7 @@ pub(crate) struct SiblingPlace {
     pub(crate) of: Option<Box<Test>>,
 }
 
-/// A side of a comparison of which at least one side is a set of nodes.
+/// One side of a comparison. At least one of the two sides is a set of nodes.
 pub(crate) enum Side {
     Nodes(Nodes),
     Text(Text),
@@ -153,9 +154,9 @@ pub(crate) enum Side {
 
 pub(crate) enum Text {
     Literal(String),
-    /// The string-value of the first node.
+    /// The text of the first node of a set.
     Of(Nodes),
-    /// A text with its white space trimmed and collapsed.
+    /// A text whose white space is trimmed and collapsed (`normalize-space()`).
     Normalized(Box<Text>),
     /// The name of the first node; without its prefix if `local`.
     Name {
@@ -172,7 +173,7 @@ pub(crate) enum Number {
     Scalar(Scalar),
 }
 
-/// A whole expression.
+/// The plan of a whole expression, by the type of its value.
 pub(crate) enum Plan {
     Nodes(Nodes),
     Boolean(Test),
@@ -185,7 +186,7 @@ pub(crate) enum Plan {
 #[derive(Default)]
 pub(crate) struct Names {
     names: Vec<LocalName>,
-    /// Whether a name that an HTML page does not have as written is looked up in lower case.
+    /// Whether a name is looked up in lower case as well if an HTML page does not contain it as written.
     pub(crate) any_case: bool,
 }
 

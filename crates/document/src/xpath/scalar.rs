@@ -1,13 +1,13 @@
-//! The part of an expression that `sxd-xpath` evaluates: functions, arithmetic, conversions, comparisons of single
-//! values.
+//! Compiles the parts of an expression that `sxd-xpath` ("sxd") evaluates: functions, arithmetic, conversions, and
+//! comparisons of single values.
 //!
-//! sxd does not get the whole expression, for three reasons. It has no time budget, and a path can take hours. It sorts
-//! the whole document whenever it needs the first of several nodes. And it does not follow the recommendation
+//! sxd does not get the whole expression, for three reasons. It has no time limit, and a path can take hours. It sorts
+//! the whole document whenever it needs the first of several nodes. And it does not follow the XPath standard
 //! everywhere (`!=` and `<` on node-sets, `number('+5')`).
 //!
-//! So sxd gets only cheap paths: a single step to the node itself, its parent, an attribute or its children. Any other
-//! node-set is found in the tree first, and passed in a variable as the string, number or boolean that the expression
-//! needs.
+//! So sxd gets only paths that are evaluated quickly: a single step to the node itself, its parent, an attribute or its
+//! children. Any other node-set is found in the tree first, and passed in a variable as the string, number or boolean
+//! that the expression needs.
 
 use sxd_xpath::{Factory, XPath as SxdXPath};
 
@@ -18,11 +18,11 @@ use super::error::{Fault, XPathError};
 use super::lower::Lowering;
 use super::plan::{Number, Test, Text};
 
-/// An expression for `sxd-xpath`, and the values of its variables.
+/// An expression that `sxd-xpath` evaluates, with the values of its variables.
 pub(crate) struct Scalar {
     pub(crate) expression: SxdXPath,
     pub(crate) variables: Vec<Variable>,
-    /// Whether the expression uses the context node, so that the page must exist as an sxd document.
+    /// Whether the expression uses the context node. If so, the page must be copied into an sxd document.
     pub(crate) needs_node: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Operand {
     Test(Test),
 }
 
-/// Lowers an expression to a [`Scalar`] that yields `wanted`.
+/// Compiles an expression into a [`Scalar`] that yields a value of the type `wanted`.
 pub(crate) fn lower_to_scalar(
     expression: &Expression,
     wanted: Kind,
@@ -70,7 +70,7 @@ pub(crate) fn lower_to_scalar(
     })
 }
 
-/// Writes the text that sxd compiles.
+/// Writes the text of an expression for sxd.
 struct Writer<'l, 'n> {
     lowering: &'l mut Lowering<'n>,
     text: String,
@@ -81,8 +81,8 @@ struct Writer<'l, 'n> {
 type WriteResult = Result<(), XPathError>;
 
 impl Writer<'_, '_> {
-    /// Writes `expression` in such a way that sxd gets a value of the kind `wanted`. Conversions are written out
-    /// wherever sxd's implicit ones differ from the recommendation.
+    /// Writes `expression` in such a way that sxd gets a value of the kind `wanted`. Where sxd's implicit conversions
+    /// differ from the XPath standard, explicit ones are written.
     fn write(&mut self, expression: &Expression, wanted: Kind) -> WriteResult {
         match (expression.kind(), wanted) {
             (Kind::Nodes, _) => return self.write_nodes(expression, wanted),
@@ -150,8 +150,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Writes a comparison. Node-sets in it are compared in the tree. Otherwise the operands are converted to the kind
-    /// that decides (section 3.4).
+    /// Writes a comparison. If an operand is a node-set, the comparison is evaluated on the tree. Otherwise both
+    /// operands are converted to the type that decides (section 3.4).
     fn write_comparison(
         &mut self,
         whole: &Expression,
@@ -260,8 +260,8 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The only step of a path that sxd evaluates quickly on every page: to the node itself, its parent, one attribute, or
-/// its children.
+/// Returns the only step of a path if sxd evaluates it quickly on every page: a step to the node itself, its parent,
+/// one attribute, or its children.
 fn single_step(expression: &Expression) -> Option<&Step> {
     let Expression::Path(Path {
         start: Start::Context,

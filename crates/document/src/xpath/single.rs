@@ -10,10 +10,10 @@ use super::sxd::{Single, SxdTree};
 use super::walk::Item;
 use crate::tree::Kind;
 
-/// The error if the copy of the page for sxd would be too large.
+/// The error if the copy of the page for `sxd-xpath` would be too large.
 const TOO_LARGE: &str = "the page is too large for this expression: use a simpler one";
 
-/// The cost of a call of sxd, in units of the time budget.
+/// The cost of one call of `sxd-xpath`, in units of the time budget.
 const CALL_UNITS: usize = 50;
 
 impl<'d> Evaluator<'d> {
@@ -101,7 +101,7 @@ impl<'d> Evaluator<'d> {
         Ok(numbers)
     }
 
-    /// Evaluates the variables from the tree, and then the expression with `sxd-xpath`.
+    /// Evaluates the variables on the tree, and then the expression with `sxd-xpath`.
     pub(crate) fn evaluate_scalar(
         &self,
         scalar: &'d Scalar,
@@ -140,7 +140,7 @@ impl<'d> Evaluator<'d> {
             .map_err(Stop::Engine)
     }
 
-    /// The work of reading all that is below a node, in units of the time budget.
+    /// The cost of reading everything within a node, in units of the time budget.
     fn reading_cost(&self, item: Item) -> usize {
         let nodes = self.tree.end(item.node) - item.node;
         nodes as usize + self.tree.text(item.node).len() / 8

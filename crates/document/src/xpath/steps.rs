@@ -1,12 +1,12 @@
-//! Parses location steps: axes, node tests, predicates.
+//! Parses the steps of paths: axes, node tests, predicates.
 
 use super::ast::{Axis, Expression, Step, Test};
 use super::error::Fault;
 use super::lexer::Word;
 use super::parser::{Parsed, Parser};
 
-/// Prefixes that name elements and attributes of common feeds, of catalogues and of SVG. The declarations of a page do
-/// not matter: the prefix is part of the name.
+/// Prefixes that name elements and attributes of common feeds, of catalogues and of SVG. The prefix is part of the
+/// name, whatever namespaces a page declares.
 const KNOWN_PREFIXES: &[&str] = &[
     "xlink",
     "xml",

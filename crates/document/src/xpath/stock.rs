@@ -1,5 +1,5 @@
-//! Compares our evaluation with that of the unmodified `sxd-xpath`, on the same pages. Where sxd does
-//! not follow the recommendation, `tests/xpath.rs` has the expected values instead.
+//! Compares this crate's evaluation with that of the unmodified `sxd-xpath`, on the same pages. Where `sxd-xpath` does
+//! not follow the XPath standard, `tests/xpath.rs` has the expected values instead.
 
 use fastrand::Rng;
 
@@ -12,7 +12,7 @@ fn parse(page: &str) -> Document {
     Document::parse_html(page, &Limits::default())
 }
 
-/// The value of an expression by our own evaluation, as a [`Stock`].
+/// Evaluates an expression with this crate. Returns the value as a [`Stock`], like [`SxdTree::evaluate_stock`].
 fn evaluate_ours(document: &Document, expression: &str) -> Stock {
     let xpath = XPath::compile(expression).unwrap_or_else(|error| panic!("{error}"));
     let values = document
@@ -71,7 +71,7 @@ fn random_expressions_yield_the_same_as_sxd() {
     );
 }
 
-/// Generates pages and expressions that depend only on the seed.
+/// Generates random pages and expressions. They depend only on the seed.
 struct Generator {
     rng: Rng,
 }

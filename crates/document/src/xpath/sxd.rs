@@ -1,4 +1,4 @@
-//! The page as an `sxd-document`, and the evaluation of expressions on it by `sxd-xpath`.
+//! Copies a page into an `sxd-document`, and evaluates expressions on it with `sxd-xpath` ("sxd").
 //!
 //! The `sxd-document` is built once per page, when the first expression needs it. Many pages never need it. Only this
 //! module knows the nodes and values of sxd.
@@ -18,17 +18,17 @@ use super::number::{number_to_text, text_to_number};
 use super::walk::Item;
 use crate::tree::{Kind, ROOT, Tree};
 
-/// The longest result of `concat`, in bytes. Longer ones are refused, because an expression that repeats a path could
-/// otherwise multiply the page in memory.
+/// The length limit of the result of `concat`, in bytes. Without it, an expression that repeats a path could copy the
+/// page in memory many times.
 const CONCAT_BYTES: usize = 32 << 20;
 
-/// The most memory that the copy of a node, an attribute and a byte of text takes. `crates/document/tests/memory.rs`
-/// compares this with actual allocations.
+/// How many bytes of memory the copy of a node, an attribute and a byte of text takes at most.
+/// `crates/document/tests/memory.rs` compares this with actual allocations.
 const NODE_BYTES: usize = 560;
 const ATTRIBUTE_BYTES: usize = 250;
 const BYTES_PER_TEXT_BYTE: usize = 5;
 
-/// An upper bound of the memory that the copy of a tree needs.
+/// An upper limit of the memory that the copy of a tree needs, in bytes.
 pub(crate) fn memory_of(tree: &Tree) -> usize {
     tree.len() as usize * NODE_BYTES
         + tree.attribute_count() * ATTRIBUTE_BYTES
@@ -44,7 +44,7 @@ pub(crate) enum Single {
 }
 
 struct SxdNodes<'p> {
-    /// The sxd nodes, by the numbers of the nodes in the tree.
+    /// The nodes in the `sxd-document`, by the numbers of the tree's nodes.
     nodes: Vec<Node<'p>>,
     context: RefCell<Context<'p>>,
 }
@@ -60,7 +60,7 @@ self_cell!(
 pub(crate) struct SxdTree(Cell);
 
 impl SxdTree {
-    /// Copies the whole page.
+    /// Copies a whole page.
     pub(crate) fn from_tree(tree: &Tree) -> Self {
         SxdTree(Cell::new(Package::new(), |package| SxdNodes {
             nodes: build(tree, package.as_document()),
@@ -76,7 +76,7 @@ impl SxdTree {
         }))
     }
 
-    /// Evaluates at a node, or at the root if this document does not contain `at`.
+    /// Evaluates an expression at the node `at`, or at the root if this document does not contain that node.
     pub(crate) fn evaluate(
         &self,
         expression: &XPath,
@@ -97,7 +97,7 @@ impl SxdTree {
         })
     }
 
-    /// The value of an expression at the root by the unmodified sxd.
+    /// Evaluates an expression at the root with the unmodified `sxd-xpath`.
     #[cfg(test)]
     pub(crate) fn evaluate_stock(&self, expression: &str) -> Result<Stock, String> {
         let compiled = sxd_xpath::Factory::new()
@@ -122,7 +122,7 @@ impl SxdTree {
 #[cfg(test)]
 #[derive(Debug, PartialEq)]
 pub(crate) enum Stock {
-    /// The string-values of a set of nodes.
+    /// The texts of a set of nodes.
     Nodes(Vec<String>),
     Single(Single),
 }
@@ -213,8 +213,8 @@ where
     }
 }
 
-/// The core functions. Those that do not follow the recommendation, or that a page could make
-/// expensive, are replaced.
+/// The core functions of XPath. Functions of sxd are replaced if they do not follow the standard, or if a page could
+/// make them take long.
 fn core_functions<'p>() -> Context<'p> {
     let mut context = Context::new();
     context.set_function("number", ToNumber);
@@ -224,8 +224,8 @@ fn core_functions<'p>() -> Context<'p> {
     context
 }
 
-/// `number()`: accepts digits with at most one point and one minus, and white space around them. sxd's also accepts
-/// `+5`, `1e3` and `inf`.
+/// `number()`: accepts digits with at most one point and one minus, and white space around them. The function of sxd
+/// also accepts `+5`, `1e3` and `inf`.
 struct ToNumber;
 
 impl Function for ToNumber {
@@ -244,7 +244,7 @@ impl Function for ToNumber {
     }
 }
 
-/// `string()`: writes negative zero as `0`. sxd's writes `-0`.
+/// `string()`: writes negative zero as `0`. The function of sxd writes `-0`.
 struct ToText;
 
 impl Function for ToText {
@@ -262,7 +262,7 @@ impl Function for ToText {
     }
 }
 
-/// `concat()`, with a bound on its result.
+/// `concat()`, with a limit on the length of its result.
 struct Concat;
 
 impl Function for Concat {
@@ -284,7 +284,7 @@ impl Function for Concat {
     }
 }
 
-/// `translate()`: sxd's takes ten times as long, so a page could make it take seconds.
+/// `translate()`. The function of sxd takes ten times as long, so a page could make it take seconds.
 struct Translate;
 
 impl Function for Translate {

@@ -1,4 +1,4 @@
-//! The values of expressions.
+//! Values of XPath expressions and CSS selectors.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::walk::Item;
 use crate::document::Document;
 use crate::node::{AttributeRef, NodeRef};
 
-/// A value of an expression. Nodes borrow from the document.
+/// A value of an expression. Nodes and attributes refer to the document.
 #[derive(Debug, Clone)]
 pub enum XValue<'d> {
     Node(NodeRef<'d>),
@@ -19,7 +19,7 @@ pub enum XValue<'d> {
     Boolean(bool),
 }
 
-/// Why an evaluation yields nothing.
+/// Why an evaluation has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluateError {
     #[error("the {} ms for evaluating expressions on one page are used up", budget.as_millis())]
@@ -44,7 +44,7 @@ impl<'d> XValue<'d> {
         }
     }
 
-    /// The value as XPath's `string()` gives it. Borrowed wherever it is part of the page.
+    /// The value as text, as XPath's `string()` gives it. It is not copied if it is part of the page.
     pub fn text(&self) -> Cow<'d, str> {
         match self {
             XValue::Node(node) => Cow::Borrowed(node.text()),
@@ -55,8 +55,7 @@ impl<'d> XValue<'d> {
         }
     }
 
-    /// The node, on which further expressions can be evaluated; `None` for attributes and plain
-    /// values.
+    /// The node, if the value is one; further expressions can be evaluated on it.
     pub fn node(&self) -> Option<NodeRef<'d>> {
         match self {
             XValue::Node(node) => Some(*node),

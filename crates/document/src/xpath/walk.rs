@@ -1,7 +1,7 @@
 //! Walks the axes of XPath over the tree.
 //!
-//! A walk starts from a whole node-set and, except on the axis `parent`, visits no node twice, even if the nodes
-//! contain each other. So `//*//*//*` costs three passes over the page. From a single node, it goes in the order of the
+//! A walk starts from a whole node-set. Except on the axis `parent`, it visits no node twice, even if the nodes contain
+//! each other. So `//*//*//*` takes three passes over the page. From a single node, a walk goes in the order of the
 //! axis, so that a search for a position can stop early.
 
 use std::ops::{ControlFlow, Range};
@@ -71,7 +71,7 @@ pub(crate) struct Walk<'t, F> {
     pub(crate) visit: F,
 }
 
-/// Whether a walk from one node goes against document order.
+/// Whether a walk on this axis goes against document order, as on `ancestor::`.
 pub(crate) fn is_reverse(way: StepAxis) -> bool {
     use Axis::{Ancestor, AncestorOrSelf, Preceding, PrecedingSibling};
     matches!(
@@ -85,7 +85,7 @@ where
     E: From<OutOfTime>,
     F: FnMut(Item) -> Flow<E>,
 {
-    /// Walks from every item of `from`, which is in document order.
+    /// Walks from each item of `from`, which must be in document order.
     pub(crate) fn run(&mut self, way: StepAxis, from: &[Item]) -> Flow<E> {
         match way {
             StepAxis::EachChild => self.walk_descendants(from, false),
@@ -121,7 +121,7 @@ where
             Axis::Preceding => self.walk_preceding(from),
             Axis::FollowingSibling => self.walk_following_siblings(from),
             Axis::PrecedingSibling => self.walk_preceding_siblings(from),
-            // Elements have no namespaces here.
+            // The axis is empty, because elements have no namespaces in the tree.
             Axis::Namespace => ControlFlow::Continue(()),
         }
     }
@@ -168,7 +168,7 @@ where
         })
     }
 
-    /// Visits the attributes of the items and of their descendants.
+    /// Visits the attributes of the items, and those of their descendants.
     fn walk_attributes_within(&mut self, from: &[Item]) -> Flow<E> {
         let mut covered = 0;
         for item in from.iter().filter(|item| item.is_node()) {
@@ -217,8 +217,8 @@ where
         ControlFlow::Continue(())
     }
 
-    /// Visits the nodes on the axis `following`. For an attribute, they are those of its element, as in libxml2 and
-    /// sxd.
+    /// Visits the nodes on the axis `following`. For an attribute, these are the nodes that follow its element, as in
+    /// libxml2 and `sxd-xpath`.
     fn walk_following(&mut self, from: &[Item]) -> Flow<E> {
         match from.iter().map(|item| self.tree.end(item.node)).min() {
             Some(first) => self.walk_range(first..self.tree.len()),
@@ -312,7 +312,7 @@ where
         }
     }
 
-    /// Whether an item passes the node test. A name in the test is that of an element, so no attribute passes it:
+    /// Whether an item passes the node test. A name in the test means an element, so an attribute never passes it:
     /// `@href/self::href` is empty.
     fn passes(&self, item: Item) -> bool {
         match self.test {

@@ -1,4 +1,4 @@
-//! Helpers of the tests.
+//! Functions that several tests use: they parse a page and evaluate expressions on it.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use webfill_document::{Document, Limits, Selector, XPath, XValue};

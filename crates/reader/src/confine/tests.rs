@@ -50,7 +50,7 @@ fn perform(what: &str, mut open: File) -> io::Result<()> {
         "start a program" => Command::new("/bin/true").status().map(drop),
         "start a thread" => std::thread::Builder::new().spawn(|| {}).map(drop),
         "kill the parent" => system_call(|| {
-            // SAFETY: a plain call; signal 0 only asks whether the process may be signalled.
+            // SAFETY: a plain call. With signal 0, it only checks whether the process may be signalled.
             #[allow(unsafe_code)]
             unsafe {
                 libc::kill(libc::getppid(), 0)
@@ -59,7 +59,7 @@ fn perform(what: &str, mut open: File) -> io::Result<()> {
         "make code" => system_call(|| {
             let both = libc::PROT_WRITE | libc::PROT_EXEC;
             let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            // SAFETY: a new mapping that nothing else uses.
+            // SAFETY: it creates a new mapping that nothing else uses.
             #[allow(unsafe_code)]
             let mapped = unsafe { libc::mmap(std::ptr::null_mut(), 4096, both, private, -1, 0) };
             if mapped == libc::MAP_FAILED { -1 } else { 0 }
@@ -85,7 +85,7 @@ fn system_call(call: impl FnOnce() -> libc::c_int) -> io::Result<()> {
     }
 }
 
-/// This is not a test by itself: the confined processes run it.
+/// The code that the confined processes run. It is not a test by itself.
 #[test]
 fn in_a_process_of_its_own() {
     let Ok(what) = std::env::var(ATTEMPT) else {

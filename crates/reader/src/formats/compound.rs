@@ -1,8 +1,9 @@
-//! Microsoft's compound files, which hold old office documents and encrypted new ones.
+//! Recognises Microsoft's compound files, which contain old office documents, and new ones that are encrypted.
 
 use crate::kind::Kind;
 
-/// Recognises the kind by the names of streams in the directory. They are in UTF-16, at multiples of 128 bytes.
+/// Recognises the kind of a document by the names of the streams in the file's directory. They are in UTF-16, at
+/// multiples of 128 bytes.
 pub(super) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
     // The order matters, because text documents and slide shows may contain spreadsheets.
     const STREAMS: [(&str, Option<Kind>); 5] = [

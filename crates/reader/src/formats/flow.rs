@@ -1,5 +1,5 @@
-//! Common parts of the office formats: frames and notes within paragraphs, and the part with the metadata, which has an
-//! element for each entry.
+//! Common parts of the office formats: frames and notes within paragraphs, and the file of metadata, an XML part with
+//! one element for each entry.
 
 use super::Trouble;
 use super::package::Package;
@@ -7,16 +7,16 @@ use super::xml::{self, Token};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// A story, which is the running text of a part, with its frames. A frame is anchored within a paragraph; its text
-/// follows that paragraph, so that no word is split.
+/// Writes the running text of a document part (its *story*), with the text of its frames. A frame, such as a text box,
+/// is anchored within a paragraph. Its text is written after that paragraph, so that no word is split.
 pub(super) struct Frames {
-    /// The story, then the frames that contain this position, from the outside in.
+    /// The running text, then the frames around the current position, from the outermost to the innermost.
     levels: Vec<Level>,
 }
 
 struct Level {
     writer: TextWriter,
-    /// The text of the frames in the current paragraph, which waits for its end.
+    /// The text of the frames in the current paragraph, which is written when the paragraph ends.
     waiting: TextWriter,
 }
 
@@ -70,7 +70,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Ends a frame and returns its text instead of adding it to the story.
+    /// Ends a frame, and returns its text instead of writing it.
     pub(super) fn take_frame(&mut self) -> Result<String, Trouble> {
         let inner = if self.levels.len() > 1 {
             self.levels.pop()
@@ -103,7 +103,7 @@ impl Frames {
     }
 }
 
-/// Reads the metadata from a part. Faults in it do not stop the text from being read.
+/// Reads the metadata from a part of the package. If the part has faults, the text is still read.
 pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mut Metadata) {
     let mut element = String::new();
     let mut value = String::new();

@@ -1,5 +1,5 @@
-//! Times in sheets. Times of day and durations are written as `HH:MM:SS`, with more than 24 hours if necessary; dates
-//! without a time of day if it is midnight.
+//! Writes times in sheets. Times of day and durations become `HH:MM:SS`, with more than 24 hours if necessary. Dates
+//! have no time of day if it is midnight.
 
 /// Writes milliseconds as hours, minutes and seconds, with a fraction if there is one.
 pub(super) fn from_milliseconds(milliseconds: i64) -> String {
@@ -16,7 +16,7 @@ pub(super) fn from_milliseconds(milliseconds: i64) -> String {
 
 /// Writes days as hours, minutes and seconds, to the millisecond.
 pub(super) fn from_days(days: f64) -> String {
-    // A cast from a float saturates.
+    // The cast limits a float that exceeds the range of `i64`.
     from_milliseconds((days * 86_400_000.0).round() as i64)
 }
 
@@ -34,7 +34,7 @@ pub(super) fn from_duration(duration: &str) -> Option<String> {
     (!is_empty).then(|| from_milliseconds((sign * seconds * 1000.0).round() as i64))
 }
 
-/// Adds up numbers that each precede a unit, in seconds.
+/// Adds up numbers that are each followed by a unit, as in `9H30M`. Returns the sum in seconds.
 fn sum(text: &str, units: &[(char, f64)]) -> Option<f64> {
     let mut seconds = 0.0;
     let mut rest = text;

@@ -1,6 +1,6 @@
-//! Integers in an XLSX that a double cannot hold. Some exporters write them into the XML with all digits, but the
-//! library that reads the cells rounds them. So their texts are taken from the XML of the sheet. The XML is read a
-//! second time only if it has such a number.
+//! Finds integers in an XLSX that a double cannot represent. Some exporters write them into the XML with all digits,
+//! but the library that reads the cells rounds them. So their texts are taken from the XML of the sheet, which is read
+//! once more only if it has such a number.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -9,16 +9,16 @@ use super::package::Package;
 use super::xml::{Attributes, Token, for_each_token};
 use crate::formats::Trouble;
 
-/// The fewest digits of a long number. A double holds every integer with fewer digits.
+/// The number of digits from which on a number is long. A double represents every integer with fewer digits.
 const LONG: usize = 16;
 
-/// The most long numbers of a sheet that are kept. The limit on the text of a document is reached far earlier.
+/// How many long numbers of a sheet are kept. The limit on the text of a document is reached far earlier.
 const MAX_CELLS: usize = 1 << 20;
 
-/// The numbers of a sheet, by row and column from 0.
+/// The long numbers of a sheet, by row and column, both counted from 0.
 pub(super) type SheetNumbers = HashMap<(u32, u32), String>;
 
-/// The names of the sheets of a workbook, with the parts that hold them.
+/// The sheets of a workbook: for each name, the part of the package that contains the sheet.
 pub(super) struct Sheets {
     parts: HashMap<String, String>,
 }
@@ -47,8 +47,8 @@ impl Sheets {
         Ok(Sheets { parts })
     }
 
-    /// The long numbers of a sheet. There are none if its part is too large or broken; the caller notices that when it
-    /// reads the cells.
+    /// Returns the long numbers of a sheet. If its part is too large or broken, the result is incomplete; the caller
+    /// notices the fault when it reads the cells.
     pub(super) fn long_numbers(&self, package: &mut Package<'_>, sheet: &str) -> SheetNumbers {
         let mut found = SheetNumbers::new();
         let Some(part) = self.parts.get(sheet) else {
@@ -61,7 +61,7 @@ impl Sheets {
             .then(|| package.open_part(part).ok().flatten())
             .flatten();
         let mut place = Place::default();
-        // The numbers before a fault in the XML are kept.
+        // If the XML has a fault, the numbers before the fault are kept.
         let _ = again.map(|part| {
             for_each_token(part, |token| {
                 place.handle_token(token, &mut found);
@@ -72,8 +72,8 @@ impl Sheets {
     }
 }
 
-/// Passes the attributes of each element with this name to `each`. In a broken part, these are the elements before the
-/// fault.
+/// Passes the attributes of each element with this name to `each`. If the XML has a fault, only the elements before the
+/// fault are passed.
 fn for_each_element(xml: &str, element: &str, mut each: impl FnMut(&Attributes<'_>)) {
     let _ = for_each_token(xml.as_bytes(), |token| {
         match token {
@@ -107,7 +107,7 @@ fn has_long_number(mut part: impl BufRead) -> bool {
     }
 }
 
-/// The position of the reader: the current cell.
+/// The current cell while the XML of a sheet is read.
 #[derive(Default)]
 struct Place {
     row: u32,
@@ -119,7 +119,7 @@ struct Place {
 impl Place {
     fn handle_token(&mut self, token: Token<'_>, found: &mut SheetNumbers) {
         match token {
-            // Rows and cells without a position follow the previous one. Here both are counted from 1.
+            // Rows and cells without a position follow the previous one. Both numbers count from 1 here.
             Token::Begin("row", attributes) => {
                 let row = attributes.get("r").and_then(|row| row.parse().ok());
                 self.row = row.unwrap_or(self.row.saturating_add(1));
@@ -152,7 +152,7 @@ impl Place {
     }
 }
 
-/// The number of the column in a reference such as `AB12`, from 1.
+/// The number of the column in a reference such as `AB12`, counted from 1.
 fn column_of(reference: &str) -> Option<u32> {
     let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
     letters.take(4).try_fold(0_u32, |column, letter| {
@@ -161,7 +161,7 @@ fn column_of(reference: &str) -> Option<u32> {
     })
 }
 
-/// Whether a double would change the digits of a number with a long integer part, which may have a fraction.
+/// Whether a double would change the digits of a number, which has a long integer part and maybe a fraction.
 fn is_rounded(value: &str) -> bool {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -1,13 +1,13 @@
-//! The sheets of an ODS: for each its name, and a line for each row that is not empty. Cells are read as stored, not as
-//! shown, because the display depends on the author's settings.
+//! Reads the sheets of an ODS: the name of each sheet, and a line for each row that is not empty. Cells are read as
+//! stored, not as shown, because the display depends on the author's settings.
 
 use super::iso_time::{from_date, from_duration};
 use super::xml::{Attributes, Token};
 use crate::formats::Trouble;
 use crate::text::TextWriter;
 
-/// The most columns and rows of a sheet in LibreOffice and Excel. A cell or a row repeated more often does not fit a
-/// sheet, so it counts once.
+/// The largest numbers of columns and rows of a sheet in LibreOffice and Excel. A cell or a row repeated more often
+/// does not fit a sheet, so it counts once.
 const MAX_COLUMNS: usize = 16_384;
 const MAX_ROWS: usize = 1_048_576;
 
@@ -16,10 +16,10 @@ const MAX_ROWS: usize = 1_048_576;
 pub(super) struct Sheets {
     pub(super) count: u32,
     row: Row,
-    /// How many cells contain this position. Only the outermost one belongs to the sheet.
+    /// How many cells are around the current position. Only the outermost one belongs to the sheet.
     in_cells: usize,
     in_paragraphs: usize,
-    /// How many comments and other elements without content of a cell contain this position.
+    /// How many comments and other elements outside the content of a cell are around the current position.
     in_aside: usize,
 }
 
@@ -152,7 +152,7 @@ fn stored_value(attributes: &Attributes<'_>) -> Option<String> {
         "date" => attributes.get("date-value").map(|date| from_date(&date)),
         "time" => from_duration(&attributes.get("time-value")?),
         "boolean" => attributes.get("boolean-value"),
-        // The attribute may replace the text. If there is a text, it is the same, except for errors, where the
+        // The attribute may stand in for the text. If there is a text, both are equal, except for errors, where the
         // attribute is empty.
         "string" => attributes
             .get("string-value")

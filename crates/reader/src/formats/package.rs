@@ -1,4 +1,4 @@
-//! Packages: zip files of XML, as today's office formats use them.
+//! Opens packages: zip files of XML parts, which are the form of today's office documents.
 
 use std::io::{self, BufReader, Cursor, Read};
 
@@ -9,28 +9,28 @@ use super::Trouble;
 use super::xml::{self, Token};
 use crate::kind::Kind;
 
-/// The most bytes that one part may unpack to.
+/// The size limit of one part after unpacking, in bytes.
 const MAX_PART_BYTES: u64 = 256 << 20;
 
-/// The most bytes of a small part that is read as a whole.
+/// The size limit of a small part, which is read as a whole, in bytes.
 const MAX_SMALL_PART_BYTES: u64 = 1 << 20;
 
-/// Where the text of a DOCX is, if the package does not say so.
+/// The usual names of the part with the text of a DOCX, for packages that do not name it.
 const TEXTS: [&str; 2] = ["word/document.xml", "word/document2.xml"];
 
-/// The most relations read from a part.
+/// How many relations of a part are read.
 const MAX_RELATIONS: usize = 10_000;
 
 /// A relation of a part to another part, which it refers to.
 pub(super) struct Relation {
-    /// The last segment of the URI of the relation's type. The rest of it differs between transitional and strict
-    /// documents.
+    /// The last segment of the URI of the relation's type. The other segments differ between the transitional and the
+    /// strict variant of the format.
     pub(super) kind: String,
-    /// The name of the other part.
+    /// The name of the part that the relation refers to.
     pub(super) target: String,
 }
 
-/// The name of the part that a relation has as its target. A target without a leading slash is relative to `folder`.
+/// Returns the name of the part that a relation refers to. A target without a leading slash is relative to `folder`.
 fn name_of_target(folder: &str, target: &str) -> String {
     let path = match target.strip_prefix('/') {
         Some(absolute) => absolute.to_owned(),
@@ -126,7 +126,7 @@ impl<'b> Package<'b> {
         Ok(relations)
     }
 
-    /// The part with the text of a DOCX, found by the relations of the package or by its usual name.
+    /// Finds the part with the text of a DOCX, by the relations of the package or by its usual name.
     pub(super) fn text_part(&self, relations: &[Relation]) -> Option<String> {
         let named = relations
             .iter()
@@ -169,7 +169,7 @@ pub(super) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
     }
     let media_type = package.read_small_part("mimetype").ok()?;
     kind_of_media_type(media_type.as_bytes()).or_else(|| {
-        // The part with the text of a DOCX may have any name.
+        // A DOCX is recognised by its relations, because the part with its text may have any name.
         let relations = package.relations("").ok()?;
         package.text_part(&relations)?;
         let types = package.read_small_part("[Content_Types].xml").ok()?;
@@ -177,7 +177,7 @@ pub(super) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
     })
 }
 
-/// Recognises the kind of a zip file by its beginning, if the directory at its end is damaged.
+/// Recognises the kind of a zip file by its beginning. This is for files whose directory, at the end, is damaged.
 fn detect_kind_of_broken(bytes: &[u8]) -> Option<Kind> {
     let head = &bytes[..bytes.len().min(4096)];
     let has = |name: &[u8]| head.windows(name.len()).any(|window| window == name);
@@ -186,7 +186,8 @@ fn detect_kind_of_broken(bytes: &[u8]) -> Option<Kind> {
     } else if has(b"xl/") {
         Some(Kind::Xlsx)
     } else {
-        // The first file is called `mimetype`, and is stored uncompressed.
+        // In OpenDocument packages, the first file is called `mimetype` and is not compressed, so its content begins
+        // here.
         kind_of_media_type(head.get(38..)?)
     }
 }
@@ -225,7 +226,7 @@ impl Read for Bounded<'_> {
     }
 }
 
-/// The trouble that a read error in a part stands for.
+/// Converts an error while reading a part to the reason why the document yields no text.
 pub(super) fn to_trouble(error: io::Error) -> Trouble {
     match error.kind() {
         io::ErrorKind::FileTooLarge => Trouble::TooLarge(format!(

@@ -1,6 +1,6 @@
-//! PDF, read by `pdf-extract` and its parser. The document is read in one go, because `pdf-extract` searches all pages
-//! for each one that is requested. It panics on a page that it cannot handle. From then on, pages are read one by one,
-//! so that all others are still read, and the number of missing pages is reported.
+//! Reads PDFs with `pdf-extract` and its parser. The document is read in one go, because `pdf-extract` walks through
+//! all pages for each page that is requested. If it panics on a page, the remaining pages are read one by one. The
+//! number of pages that could not be read is reported.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -27,7 +27,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     pdf_fonts::name_characters(&mut document);
     pdf_operators::expand_operators(&mut document);
     let add_tables = AssertUnwindSafe(|| pdf_cmaps::add_tables(&mut document));
-    // If tables cannot be added, the fonts are read as the library reads them.
+    // If the tables cannot be added, the library reads the fonts as well as it can.
     let _: Result<(), _> = panic::catch_unwind(add_tables);
     let mut output = PagesOutput::new(max_text_bytes);
     let in_one_go = AssertUnwindSafe(|| output_doc(&document, &mut output).is_ok());
@@ -37,7 +37,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     for page in pages.iter().skip(done).filter(|_| !is_whole) {
         match page_text(&document, *page, max_text_bytes) {
             Some(text) => {
-                // When a document is read in one go, a page begins with this line break, which was trimmed here.
+                // Between pages that are read in one go, there is this line break. Here it was trimmed.
                 writer.push_line_break();
                 writer.push(&text)?;
             }
@@ -58,7 +58,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     })
 }
 
-/// Loads the document. A damaged one is also rebuilt, and the result with more pages is used.
+/// Loads the document. A damaged document is also rebuilt, and then the version with more pages is used.
 fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     let load = |bytes: &[u8]| {
         let load = AssertUnwindSafe(|| {
@@ -115,7 +115,7 @@ fn lacks_data(object: &Object) -> bool {
     dictionary.is_ok_and(|dictionary| dictionary.has(b"Length") && !dictionary.has(b"V"))
 }
 
-/// Whether a stream has its data. The parser drops it if it cannot determine the length.
+/// Whether a stream has its data. The parser drops the data if it cannot determine their length.
 fn has_its_data(document: &Document, stream: &Stream) -> bool {
     let length = stream.dict.get(b"Length");
     let length = length.and_then(|length| document.dereference(length));
@@ -165,8 +165,8 @@ fn info_dictionary(document: &Document) -> Option<&Dictionary> {
     }
 }
 
-/// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, or else a one-byte encoding that is Latin-1 except
-/// for a few characters. Many strings are UTF-8 without a mark; text in another encoding is rarely valid UTF-8.
+/// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, or else PDFDocEncoding, which differs little from
+/// Latin-1. Many strings are UTF-8 without a mark, so valid UTF-8 is read as such.
 fn decode_text_string(document: &Document, object: &Object) -> Option<String> {
     let object = match object {
         Object::Reference(id) => document.get_object(*id).ok()?,
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// A PDF with this many pages, each with its number on it. The pages in `broken` make the reader panic.
+    /// Builds a PDF with this many pages, each with its number on it. The pages in `broken` make the library panic.
     fn pdf(pages: usize, broken: &[usize]) -> Vec<u8> {
         let mut document = Document::with_version("1.5");
         let tree = document.new_object_id();
@@ -260,7 +260,7 @@ mod tests {
         assert!(times[1] < times[0] * 24, "{times:?}");
     }
 
-    /// The CPU time of this thread. Unlike the time that passes, it does not grow with the load of the machine.
+    /// The CPU time of this thread. Unlike elapsed time, it does not grow with the load of the machine.
     fn thread_cpu_time() -> Duration {
         let statistics =
             std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has it");

@@ -1,7 +1,7 @@
-//! Composite fonts, used for Chinese, Japanese and Korean texts: finds out which bytes are one character, and which
-//! character it is. The library knows neither the codes that PDF defines (`90ms-RKSJ-H`, `UniGB-UCS2-H`) nor the
-//! characters of Adobe's glyph collections, and misreads the bytes of a code that the file defines. So these fonts get
-//! a table of the codes that the document uses.
+//! Adds character tables to composite fonts, which are used for Chinese, Japanese and Korean texts. In such a font, one
+//! or more bytes are the code of a character. The library knows neither the encodings that PDF defines (`90ms-RKSJ-H`,
+//! `UniGB-UCS2-H`) nor the characters of Adobe's glyph collections, and misreads encodings that the file defines. So
+//! each font gets a table of the codes that the document uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,27 +9,27 @@ use hayro_cmap::{BfString, CMap, CMapName, CidFamily, load_embedded};
 use pdf_extract::content::Content;
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream};
 
-/// The most codes of a font that are read.
+/// How many codes of a font are read at most.
 const MAX_CODES: usize = 50_000;
 
-/// The code of one glyph.
+/// The code of one glyph: its number, and how many bytes it has in a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Code {
     bytes: u8,
     number: u32,
 }
 
-/// A font that needs a table.
+/// A composite font that needs a table of characters.
 struct Font {
     id: ObjectId,
     descendant: Dictionary,
     /// The mapping from codes to glyph numbers; `None` if it is unknown.
     encoding: Option<CMap>,
-    /// The name of the encoding; empty if the file defines it.
+    /// The name of the encoding; empty if the file itself defines the encoding.
     name: String,
-    /// The font's own table of characters, which takes precedence.
+    /// The table of characters in the font itself, which takes precedence.
     own: Option<CMap>,
-    /// The characters of the glyphs in the font's collection.
+    /// The characters of the glyphs in Adobe's collection that the font belongs to.
     collection: Option<CMap>,
 }
 
@@ -64,7 +64,7 @@ fn font_without_table(document: &Document, id: ObjectId, dictionary: &Dictionary
     let own = own.and_then(cmap_of_stream);
     let (encoding, name) = match resolve(document, dictionary.get(b"Encoding").ok()?)? {
         Object::Name(name) if matches!(&name[..], b"Identity-H" | b"Identity-V") => {
-            // Either the library reads this font itself, or nothing can read it.
+            // No table is needed if the font has one (`own`), and none can be made without a known collection.
             if own.is_some() || collection.is_none() {
                 return None;
             }
@@ -199,7 +199,7 @@ impl Font {
         if let Some(text) = self.own.as_ref().and_then(|own| of(own, code.number)) {
             return Some(text);
         }
-        // In these encodings, the codes are Unicode.
+        // In these encodings, the codes are units of UTF-16.
         if self.name.contains("-UCS2") || self.name.contains("-UTF16") {
             let units = [(code.number >> 16) as u16, code.number as u16];
             let units = if code.bytes == 4 {
@@ -240,19 +240,19 @@ fn widths(document: &Document, descendant: &Dictionary) -> BTreeMap<u32, Object>
     widths
 }
 
-/// The length of a code in bytes, by its first byte, or by its first two if the first does not decide.
+/// The length of a code in bytes, by the first byte of the code, or by its first two bytes.
 struct Lengths([Length; 256]);
 
 #[derive(Clone, PartialEq, Eq)]
 enum Length {
     Of(u8),
-    /// The code has two bytes if the second byte is one of these, and four otherwise.
+    /// The code has two bytes if its second byte is marked here, and four otherwise.
     Mixed(Vec<bool>),
 }
 
 impl Lengths {
-    /// The lengths in the encoding with this name if the name decides them, or else those of the codes that have
-    /// glyphs. An unknown encoding is read as two bytes, the usual length.
+    /// Finds the lengths by the name of the encoding, or else by the codes that have glyphs. In an unknown encoding,
+    /// codes have two bytes, the usual length.
     fn from_encoding(name: &str, encoding: Option<&CMap>) -> Lengths {
         let is_two = |first: u32| {
             let encoding = encoding?;
@@ -299,8 +299,8 @@ impl Lengths {
         Some((code, rest))
     }
 
-    /// Writes the encoding as a character map in which the glyph number of every code is the code itself. The library
-    /// takes two hexadecimal digits for one byte, so the ends of a range are padded with zeros to twice their digits.
+    /// Writes the encoding as a CMap that maps every code to itself as the glyph number. The library takes two
+    /// hexadecimal digits for one byte, so the ends of a range are padded with zeros.
     fn write_cmap(&self) -> Vec<u8> {
         let mut ranges: Vec<(u8, u32, u32)> = Vec::new();
         let mut add = |bytes: u8, begin: u32, end: u32| match ranges.last_mut() {

@@ -1,4 +1,4 @@
-//! Dates of PDFs: `D:20240131120000+01'00'`.
+//! Converts the dates of PDFs, such as `D:20240131120000+01'00'`.
 
 /// Converts a date to ISO 8601, as far as it is given. `None` if the text is not a date.
 pub(super) fn to_iso(date: &str) -> Option<String> {
@@ -10,7 +10,7 @@ pub(super) fn to_iso(date: &str) -> Option<String> {
     let part = |from: usize, to: usize| digits.get(from..to);
     let mut iso = part(0, 4)?.to_owned();
     for (separator, from) in [("-", 4), ("-", 6), ("T", 8), (":", 10), (":", 12)] {
-        // A time of day has at least minutes.
+        // A time of day counts only if it has at least hours and minutes.
         let Some(two) = part(from, from + 2).filter(|_| from != 8 || digits.len() >= 12) else {
             return Some(iso);
         };

@@ -1,17 +1,19 @@
-//! Decodes streams whose filters the parser does not know or does not find: hexadecimal digits, run lengths,
-//! abbreviated names, names behind a reference, parameters in a list. Otherwise their text would be missing silently.
+//! Decodes the streams of a PDF whose filters (encodings) the parser does not know or does not find. These are
+//! hexadecimal digits, run lengths, abbreviated names, names behind a reference, and parameters in a list. Otherwise
+//! the text of these streams would be missing without an error.
 
 use std::cell::Cell;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream, dictionary};
 
-/// A filter by its full name, with its parameters.
+/// A filter of a stream, by its full name, with its parameters.
 struct Filter {
     name: Vec<u8>,
     parameters: Option<Dictionary>,
 }
 
-/// Decodes, as far as possible, the streams that the parser would not decode. Only filters of images remain.
+/// Decodes, as far as possible, the streams that the parser would not decode. After this, only filters of images
+/// remain.
 pub(super) fn decode_streams(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let stream = object.as_stream().ok()?;
@@ -64,7 +66,7 @@ fn filters_of(document: &Document, stream: &Stream) -> Option<Vec<Filter>> {
     (!is_plain.get()).then_some(filters)
 }
 
-/// The full name of a filter. Some writers use the abbreviations of inline images everywhere.
+/// The full name of a filter. Some programs use the abbreviations, which are meant for inline images, everywhere.
 fn full_name(name: &[u8]) -> &[u8] {
     match name {
         b"AHx" => b"ASCIIHexDecode",
@@ -80,7 +82,7 @@ fn is_decoded_here(name: &[u8]) -> bool {
     matches!(name, b"ASCIIHexDecode" | b"RunLengthDecode")
 }
 
-/// Whether data in base 85 begins with `<~`. Some writers put it there, as in text files.
+/// Whether data in base 85 begin with `<~`. Some programs write this sign, which is not part of PDF.
 fn begins_with_sign(content: &[u8]) -> bool {
     content.trim_ascii_start().starts_with(b"<~")
 }
@@ -128,7 +130,7 @@ fn decode_by_parser(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// Decodes hexadecimal digits up to `>`. A single last digit counts as if a 0 followed.
+/// Decodes hexadecimal digits up to `>`. After a single last digit, a 0 is assumed.
 fn decode_hexadecimal(content: &[u8]) -> Vec<u8> {
     let digits = content.iter().take_while(|byte| **byte != b'>');
     let digits = digits.filter_map(|byte| char::from(*byte).to_digit(16));
@@ -139,8 +141,8 @@ fn decode_hexadecimal(content: &[u8]) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// Decodes run lengths. A length below 128 is followed by one more literal byte than its value. With a length above
-/// 128, the next byte is repeated (257 - length) times. 128 is the end.
+/// Decodes run lengths. After a length below 128 there are (length + 1) literal bytes. After a length above 128, the
+/// next byte is repeated (257 - length) times. The length 128 is the end.
 fn decode_run_lengths(mut content: &[u8]) -> Vec<u8> {
     let mut output = Vec::new();
     while let [length, rest @ ..] = content {

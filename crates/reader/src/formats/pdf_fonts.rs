@@ -1,13 +1,12 @@
-//! Adds the characters of glyphs in simple fonts whose glyph names the library does not know. Some names identify a
-//! character (`uni20AC`, `u1F600`, `e.alt`, `f_i`), others only number the glyphs of a font (`g12`, `cid34`). A
-//! numbered glyph has no known character unless the font has a table; the library would derive a wrong one from its
-//! code.
+//! Adds character tables to simple fonts that have glyph names unknown to the library. Some names identify a character
+//! (`uni20AC`, `u1F600`, `e.alt`, `f_i`), others only number the glyphs of a font (`g12`, `cid34`). A numbered glyph
+//! has no known character unless the font has a table; the library would derive a wrong one from its code.
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream};
 
 use super::pdf_pages::UNKNOWN;
 
-/// Adds the characters to the fonts' tables, or creates the tables. The font's own entries take precedence.
+/// Adds the characters of glyphs to the tables of fonts, or creates the tables. The font's own entries take precedence.
 pub(super) fn name_characters(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let font = object.as_dict().ok()?;
@@ -53,7 +52,7 @@ fn find_characters(document: &Document, font: &Dictionary) -> Option<Vec<(u8, St
     (!characters.is_empty()).then_some(characters)
 }
 
-/// The text of a glyph whose name the library does not know.
+/// The text of a glyph by its name, which the library does not know.
 fn text_of(name: &str, code: i64) -> Option<String> {
     let (base, is_variant) = match name.split_once('.') {
         Some(("", _)) => return None,
@@ -73,7 +72,7 @@ fn text_of(name: &str, code: i64) -> Option<String> {
     is_numbered(base, code).then(|| UNKNOWN.to_string())
 }
 
-/// The text of names with code points: `u1F600`, and one or several as in `uni20AC`.
+/// The text of names that contain code points: `u1F600`, or one or several as in `uni20AC`.
 fn text_of_code_points(name: &str) -> Option<String> {
     let character = |digits: &str| {
         let is_hexadecimal = digits
@@ -97,7 +96,7 @@ fn text_of_code_points(name: &str) -> Option<String> {
     character(digits).map(String::from)
 }
 
-/// The text of the names of letters and digits, which may have variants.
+/// The text of a name such as `A` or `seven`, which may have a suffix for a variant.
 fn text_of_simple_name(name: &str) -> Option<String> {
     const DIGITS: [&str; 10] = [
         "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
@@ -109,8 +108,8 @@ fn text_of_simple_name(name: &str) -> Option<String> {
     is_letter.then(|| name.to_owned())
 }
 
-/// Whether a name only numbers a glyph of the font, as in `g12`, `cid34`, `glyph5`, `C0041`, and the number is not also
-/// the code.
+/// Whether a name only numbers a glyph of the font, as in `g12`, `cid34`, `glyph5` or `C0041`. A number that equals the
+/// code does not count.
 fn is_numbered(name: &str, code: i64) -> bool {
     const BEFORE: [&str; 14] = [
         "g", "G", "glyph", "gid", "cid", "CID", "c", "C", "cc", "x", "X", "index", "ch", "id",
@@ -125,7 +124,7 @@ fn is_numbered(name: &str, code: i64) -> bool {
     decimal != Ok(code) && hexadecimal != Ok(code)
 }
 
-/// The font's own table of characters; `None` if it cannot be extended.
+/// The table of characters that the font has already; `None` if it cannot be extended.
 fn own_table(document: &Document, font: &Dictionary) -> Option<Vec<u8>> {
     let Ok(own) = font.get(b"ToUnicode") else {
         return Some(Vec::new());
@@ -134,7 +133,8 @@ fn own_table(document: &Document, font: &Dictionary) -> Option<Vec<u8>> {
     stream.get_plain_content().ok()
 }
 
-/// Writes a table with these characters and the font's own. Of two entries for a code, the later one takes precedence.
+/// Writes a table with these characters, followed by the font's own entries. If a code has two entries, the later one
+/// takes precedence.
 fn write_table(characters: &[(u8, String)], own: Vec<u8>) -> Vec<u8> {
     let mut table = format!("{} beginbfchar\n", characters.len());
     for (code, text) in characters {

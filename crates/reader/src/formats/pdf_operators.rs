@@ -1,5 +1,5 @@
 //! Replaces the PDF operators `'` and `"` with their equivalents. `pdf-extract` skips them, so their text would be
-//! missing silently.
+//! missing without an error.
 
 use pdf_extract::content::{Content, Operation};
 use pdf_extract::{Document, Object, ObjectId, Stream, dictionary};
@@ -53,7 +53,7 @@ fn is_shorthand(operation: &Operation) -> bool {
     matches!(operation.operator.as_str(), "'" | "\"")
 }
 
-/// Whether a content may use the operators `'` and `"`. Both follow a string, which ends in a bracket.
+/// Whether a content may use the operators `'` and `"`. Both follow a string, which ends with `)` or `>`.
 fn may_use_shorthands(content: &[u8]) -> bool {
     let mut before = 0;
     for byte in content {
@@ -67,7 +67,7 @@ fn may_use_shorthands(content: &[u8]) -> bool {
     false
 }
 
-/// The equivalents of an operator (ISO 32000-1, table 109).
+/// The operations that are equivalent to a shorthand operator (ISO 32000-1, table 109).
 fn equivalents(mut operation: Operation) -> Vec<Operation> {
     if !is_shorthand(&operation) {
         return vec![operation];

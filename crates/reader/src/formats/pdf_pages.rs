@@ -9,7 +9,7 @@ use pdf_extract::{ConvertToFmt, MediaBox, OutputDev, OutputError, PlainTextOutpu
 use super::Trouble;
 use crate::text::TextWriter;
 
-/// Stands for a character that the font does not identify. Without it, `1?4` would be read as `14`.
+/// Stands for a character that the font does not identify. If it were left out, `1?4` would be read as `14`.
 pub(super) const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
 
 /// The text of the current page.
@@ -51,7 +51,7 @@ impl PagesOutput {
         }
     }
 
-    /// The text of all pages that were read completely, and the number of these pages.
+    /// Returns the text of all pages that were read completely, and the number of these pages.
     pub(super) fn finish(self) -> Result<(TextWriter, usize), Trouble> {
         match self.trouble {
             Some(trouble) => Err(trouble),
@@ -67,7 +67,7 @@ impl OutputDev for PagesOutput {
         media_box: &MediaBox,
         art_box: Option<(f64, f64, f64, f64)>,
     ) -> Result<(), OutputError> {
-        // The position of the last character does not matter on the next page, so each page gets a new output.
+        // Each page gets a new output, because the output compares positions with those of the last character.
         self.page = PlainTextOutput::new(self.text.clone());
         self.page.begin_page(number, media_box, art_box)
     }

@@ -1,12 +1,12 @@
-//! Rebuilds the cross-reference of a damaged PDF from the objects found in it, wherever they are. In a quarter of all
-//! files that count as broken, only the positions in the table are wrong. The causes are changed line ends, bytes
-//! inserted in front, or a missing end.
+//! Rebuilds the cross-reference table of a damaged PDF from the objects found in it, wherever they are. In a quarter of
+//! the files that cannot be read, only the positions in this table are wrong, because line ends were changed, bytes
+//! were inserted in front, or the end is missing.
 
 use std::collections::BTreeMap;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, dictionary};
 
-/// Writes the same document with correct stream lengths and a matching table.
+/// Writes the document again, with correct stream lengths and a matching cross-reference table.
 pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
     let mut objects = BTreeMap::new();
     let mut trailers = Vec::new();
@@ -61,7 +61,7 @@ fn next_place(bytes: &[u8], from: usize) -> Option<Place> {
     }
 }
 
-/// The number and the generation of an object, from the end of the bytes before the word `obj`.
+/// The number and the generation of an object, which are before the word `obj`: the last two numbers in `bytes`.
 fn number_before(bytes: &[u8]) -> Option<(u32, u16)> {
     let last_number = |bytes: &[u8]| {
         let bytes = bytes.trim_ascii_end();
@@ -76,7 +76,7 @@ fn number_before(bytes: &[u8]) -> Option<(u32, u16)> {
     Some((u32::try_from(number).ok()?, u16::try_from(generation).ok()?))
 }
 
-/// An object found in the bytes.
+/// An object found in the bytes of the file.
 struct PdfObject<'b> {
     /// The dictionary of a stream, up to its closing brackets; otherwise the whole object.
     dictionary: &'b [u8],
@@ -110,7 +110,7 @@ impl<'b> PdfObject<'b> {
         output.extend_from_slice(format!("{number} {generation} obj\n").as_bytes());
         output.extend_from_slice(self.dictionary);
         if let Some(data) = self.stream {
-            // The right length comes last, because the last of two entries takes precedence.
+            // The correct length is written last, because the last of two entries takes precedence.
             output.extend_from_slice(format!(" /Length {} >>\nstream\n", data.len()).as_bytes());
             output.extend_from_slice(data);
             output.extend_from_slice(b"\nendstream");
@@ -119,7 +119,7 @@ impl<'b> PdfObject<'b> {
     }
 }
 
-/// The header of the next object that begins a line.
+/// The position of the next object whose header is at the beginning of a line.
 fn next_object(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -138,10 +138,11 @@ fn next_object(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// The greatest length of an object's header: two numbers and the text between them.
+/// The length limit of an object's header, in bytes: two numbers and the text between them.
 const LONGEST_HEADER: usize = 24;
 
-/// The end of a stream's dictionary, its data, and the position where the search continues.
+/// Finds the data of a stream. Returns the end of its dictionary, the data, and the position at which the search
+/// continues.
 fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8], usize)> {
     let mut at = begin;
     let (dictionary_end, data) = loop {
@@ -159,7 +160,7 @@ fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8
         _ => 0,
     };
     let data = data + line_end;
-    // The given length is right if the word `endstream` is at the position to which it leads.
+    // The length given in the dictionary is right if the word `endstream` follows after that many bytes.
     let given =
         length_in(&bytes[begin..dictionary_end]).and_then(|length| data.checked_add(length));
     let ends_there = |end: &usize| {
@@ -184,7 +185,7 @@ fn without_line_end(data: &[u8]) -> &[u8] {
     data.strip_suffix(b"\r").unwrap_or(data)
 }
 
-/// The length in a dictionary, if it is given there directly.
+/// The length in a dictionary; `None` if it is missing, or only a reference to another object.
 fn length_in(dictionary: &[u8]) -> Option<usize> {
     let value = value_of(dictionary, b"/Length")?;
     let digits = value
@@ -199,7 +200,7 @@ fn length_in(dictionary: &[u8]) -> Option<usize> {
     (!is_reference).then_some(number)
 }
 
-/// The value after a key.
+/// The bytes after a key in a dictionary, which begin with its value.
 fn value_of<'d>(dictionary: &'d [u8], key: &[u8]) -> Option<&'d [u8]> {
     let mut at = 0;
     loop {
@@ -267,8 +268,8 @@ fn parse_reference(trailer: &[u8], key: &[u8]) -> Option<(u32, u16)> {
     Some((number.parse().ok()?, generation.trim().parse().ok()?))
 }
 
-/// The two strings of the trailer that are needed to read encrypted files, in hexadecimal digits. Strings in
-/// parentheses are rare, and are not read.
+/// The file's id, which is needed to read encrypted files: two strings in the trailer, in hexadecimal digits. Strings
+/// in parentheses are rare, and are not read.
 fn file_id(trailer: &[u8]) -> Option<&[u8]> {
     let value = value_of(trailer, b"/ID")?;
     let end = value.iter().position(|byte| *byte == b']')?;
@@ -277,7 +278,7 @@ fn file_id(trailer: &[u8]) -> Option<&[u8]> {
     id.iter().all(is_hexadecimal).then_some(id)
 }
 
-/// Adds a page tree to a document that lost its own, with the pages in the order of their numbers.
+/// Adds a page tree to a document that has lost its own, with the pages in the order of their numbers.
 pub(super) fn rebuild_page_tree(document: &mut Document) {
     if document.page_iter().next().is_some() {
         return;
@@ -330,7 +331,7 @@ fn reparent_orphan_page(document: &mut Document, page: ObjectId, tree: ObjectId)
     }
 }
 
-/// The size of a page that gives none, as in other readers, in points.
+/// The size of a page without a size of its own, in points, as in other PDF readers.
 const US_LETTER: [i64; 4] = [0, 0, 612, 792];
 
 #[cfg(test)]

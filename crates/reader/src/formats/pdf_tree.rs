@@ -1,4 +1,4 @@
-//! Repairs the faults of page trees that other readers tolerate: nodes without a type, nodes that are their own
+//! Repairs faults of page trees that other PDF readers tolerate: nodes without a type, nodes that are their own
 //! descendants, and pages without a size. The parser counts pages twice in such a tree, or misses them, and
 //! `pdf-extract` panics at a page without a size.
 
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId};
 
-/// The size of a page that gives none, as in other readers, in points.
+/// The size of a page without a size of its own, in points, as in other PDF readers.
 const US_LETTER: [i64; 4] = [0, 0, 612, 792];
 
 pub(super) fn repair_tree(document: &mut Document) {
@@ -31,11 +31,11 @@ pub(super) fn repair_tree(document: &mut Document) {
     }
 }
 
-/// The findings of a walk through the page tree.
+/// What a walk through the page tree has found.
 #[derive(Default)]
 struct Walk {
     pages: Vec<ObjectId>,
-    /// Nodes without a type, and the type that they should have.
+    /// Nodes without a type, each with the type that it should have.
     untyped: Vec<(ObjectId, &'static str)>,
     /// Whether a node was reached twice.
     has_loops: bool,
@@ -78,7 +78,8 @@ impl Walk {
     }
 }
 
-/// Sets the size of a page if neither it nor its parents have one. Cuts the chain of its parents where it repeats.
+/// Sets the size of a page if neither it nor its parents have one. If a page is its own ancestor, the chain of parents
+/// is cut at the repetition.
 fn set_default_size(document: &mut Document, page: ObjectId) {
     let mut seen = HashSet::from([page]);
     let mut node = page;

@@ -1,5 +1,5 @@
-//! RTF: groups in braces, control words after backslashes, and text. It is read in one pass without recursion. So
-//! groups may nest as deeply as memory allows; each takes a few bytes.
+//! Reads RTF: groups in braces, control words after backslashes, and text. It is read in one pass without recursion, so
+//! groups may be nested as deeply as memory allows.
 
 mod code;
 mod date;
@@ -21,7 +21,7 @@ use super::{Content, Trouble};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// The most bytes of a metadatum before it is cleaned.
+/// The size limit of one metadata value, in bytes, before it is cleaned.
 const MAX_METADATUM_BYTES: usize = 10_000;
 
 pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
@@ -53,15 +53,15 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
 
 struct RtfReader<'b> {
     scanner: Scanner<'b>,
-    /// The groups around this one.
+    /// The states of the groups around the current one.
     outer: Vec<Group>,
     group: Group,
-    /// The character code of the document. Its fonts may have others.
+    /// The character code of the document. Its fonts may have codes of their own.
     code: Code,
     fonts: Fonts,
-    /// Collected bytes of text, whether written plainly or as numbers. Two bytes may be one character.
+    /// Bytes of text that are not decoded yet, because a character may consist of two bytes.
     encoded: Vec<u8>,
-    /// The first half of a character that does not fit into 16 bits.
+    /// The first half of a surrogate pair, until the second half is read.
     surrogate: Option<u16>,
     to_skip: u8,
     created: Date,
@@ -135,7 +135,7 @@ impl RtfReader<'_> {
         }
     }
 
-    /// Writes the collected bytes.
+    /// Decodes and writes the collected bytes.
     fn flush(&mut self) -> Result<(), Trouble> {
         if self.encoded.is_empty() {
             return Ok(());
@@ -192,7 +192,7 @@ impl RtfReader<'_> {
             b'_' => self.write_symbol("-")?,
             b'\t' => self.write_symbol(" ")?,
             b'\r' | b'\n' => self.write_line_break()?,
-            // A destination that old readers ignore follows.
+            // `\*` marks a destination that old readers should ignore.
             b'*' => self.close_destination()?,
             _ => {}
         }
@@ -204,9 +204,9 @@ impl RtfReader<'_> {
         let stands_in = std::mem::take(&mut self.to_skip);
         self.to_skip = stands_in.saturating_sub(1);
         match word {
-            // This is a fallback for the preceding `\u`.
+            // The control word is a fallback for the preceding `\u`, so it is skipped.
             _ if stands_in > 0 && character_of(word).is_some() => Ok(()),
-            // The text of a cell stays on the line of its row.
+            // In a table, the text of a cell stays on the line of its row.
             "par" | "line" | "column" | "nestrow" if self.group.is_row => self.write_symbol(" "),
             // The text after a hidden paragraph mark continues the same paragraph.
             "par" if self.group.is_invisible() => self.flush(),
@@ -284,7 +284,7 @@ impl RtfReader<'_> {
         }
     }
 
-    /// Handles a control word that may begin a destination.
+    /// Handles a control word that may begin a destination: a group whose text is treated in another way.
     fn begin_destination(&mut self, word: &str) -> Result<(), Trouble> {
         match (self.group.here, word) {
             (Destination::Closed, _) => return Ok(()),
@@ -355,7 +355,7 @@ impl RtfReader<'_> {
         }
     }
 
-    /// Sets the font. Bytes after it are in the font's own character code.
+    /// Sets the font. The following bytes are in the font's own character code.
     fn set_font(&mut self, font: i32) -> Result<(), Trouble> {
         self.flush()?;
         if self.group.is_in_fonts() {
@@ -406,7 +406,7 @@ impl RtfReader<'_> {
         Ok(())
     }
 
-    /// Handles a character by its number, which is signed and has 16 bits.
+    /// Writes the character with this number, which `\u` gives as a signed integer of 16 bits.
     fn write_unicode(&mut self, number: i32) -> Result<(), Trouble> {
         self.flush()?;
         self.to_skip = self.group.replaced_by;
@@ -429,7 +429,7 @@ impl RtfReader<'_> {
         let mut units: Vec<u16> = first.into_iter().collect();
         match (unit, char::from_u32(code)) {
             (Some(unit), _) => units.push(unit),
-            // Some writers give the number of a character beyond 16 bits directly.
+            // Some programs write the number of a character that exceeds 16 bits without splitting it.
             (None, Some(character)) => units.extend(character.encode_utf16(&mut [0; 2]).iter()),
             (None, None) => units.push(0xfffd),
         }

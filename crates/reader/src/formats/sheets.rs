@@ -1,4 +1,4 @@
-//! XLSX and XLS: a line for each row that is not empty, with the sheets one after another.
+//! Reads the sheets of XLSX and XLS workbooks, one after another: a line for each row that is not empty.
 
 use std::io::{Cursor, Read, Seek};
 
@@ -12,7 +12,7 @@ use super::{Content, Trouble};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// Reads an XLSX cell by cell, so that the size that a sheet declares costs nothing.
+/// Reads an XLSX cell by cell. So a sheet that declares a huge size takes no memory for it.
 pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
     let mut package = Package::open(bytes)?;
     let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(trouble_of_xlsx)?;
@@ -40,14 +40,14 @@ fn write_sheet<R: Read + Seek>(
 ) -> Result<(), Trouble> {
     let mut cells = match workbook.worksheet_cells_reader(name) {
         Ok(cells) => cells,
-        // The sheet is a chart.
+        // A sheet that is a chart has no cells.
         Err(XlsxError::NotAWorksheet(_)) => return Ok(()),
         Err(error) => return Err(trouble_of_xlsx(error)),
     };
     writer.push(name)?;
     writer.end_paragraph();
     let mut row = None;
-    // The column that the line has reached.
+    // The column after the last one that was written to the line.
     let mut at = 0;
     while let Some(cell) = cells.next_cell().map_err(trouble_of_xlsx)? {
         let (of_row, column) = cell.get_position();
@@ -136,13 +136,13 @@ fn text_of_data(cell: &Data) -> String {
     }
 }
 
-/// Writes a number. Zero has no sign.
+/// Converts a number to text. Zero never has a sign.
 fn text_of_number(number: f64) -> String {
     (number + 0.0).to_string()
 }
 
 /// A date as ISO 8601, without the time of day if it is midnight. A number of less than a day becomes a time of day.
-/// The cell's format, which decides what is shown, is not known here.
+/// The cell's format, which decides what a program shows, is unknown here.
 fn text_of_time(time: &ExcelDateTime) -> String {
     if time.is_duration() || time.as_f64() < 1.0 {
         return from_days(time.as_f64());

@@ -1,4 +1,4 @@
-//! Fonts of symbols, whose codes are not characters: the known characters, by the name of the font.
+//! Fonts of symbols, whose codes are not characters. Knows the characters of some fonts, by their names.
 
 /// A font of symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -6,12 +6,12 @@ pub(super) enum SymbolFont {
     Symbol,
     Wingdings,
     Wingdings2,
-    /// A font whose symbols are unknown.
+    /// A font of symbols whose characters are unknown.
     Other,
 }
 
-/// The characters of Symbol (Adobe's encoding) for the codes 20 to 7e and a0 to fe. Parts of large brackets are not
-/// characters.
+/// The characters of the font Symbol (Adobe's encoding) for the codes 0x20 to 0x7e. [`SYMBOL_HIGH`] has those for 0xa0
+/// to 0xfe. Parts of large brackets have no character.
 const SYMBOL_LOW: &str = concat!(
     " !∀#∃%&∋()∗+,−./0123456789:;<=>?",
     "≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_",
@@ -51,7 +51,7 @@ const WINGDINGS_2: [(u8, char); 6] = [
 ];
 
 impl SymbolFont {
-    /// The symbol font with this name; `None` if the codes of the font are characters.
+    /// Recognises a symbol font by its name; `None` if the codes of the font are characters.
     pub(super) fn from_name(name: &str) -> Option<SymbolFont> {
         match name.trim().to_ascii_lowercase().as_str() {
             "symbol" => Some(SymbolFont::Symbol),
@@ -63,7 +63,7 @@ impl SymbolFont {
         }
     }
 
-    /// The character of a code, or U+FFFD if unknown.
+    /// The character for a code, or U+FFFD if it is unknown.
     pub(super) fn character(self, code: u8) -> char {
         let of = |table: &[(u8, char)]| {
             let found = table.iter().find(|(known, _)| *known == code);
@@ -82,7 +82,7 @@ impl SymbolFont {
     }
 }
 
-/// The code in a symbol font that a private Unicode character stands for; `None` for other characters.
+/// The code that a character of the private use area stands for in a symbol font; `None` for other characters.
 pub(super) fn private_code(character: u32) -> Option<u8> {
     match character {
         0xf020..=0xf0ff => u8::try_from(character - 0xf000).ok(),

@@ -1,7 +1,7 @@
-//! The tables in `tests/data`: markup of a format, and the text it stands for.
+//! Reads the tables in `tests/data`. Each line has markup of a format, and the text that it stands for.
 
-/// The cells of the lines of a table, without comments. The last cell is a text, where ¶ is a line break and ¦ is the
-/// end of a cell.
+/// Returns the cells of each line of a table. Lines that begin with `# ` are comments. The last cell is a text, where ¶
+/// is a line break and ¦ is the end of a cell.
 pub(super) fn parse_rows<const CELLS: usize>(table: &str) -> Vec<[String; CELLS]> {
     let lines = table.lines().filter(|line| !line.starts_with("# "));
     lines

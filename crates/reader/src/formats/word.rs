@@ -1,4 +1,4 @@
-//! DOCX: the body, and the parts around it: headers and footers, footnotes and endnotes.
+//! Reads DOCX: the body, and the parts around it, which are headers and footers, footnotes and endnotes.
 
 use super::flow::read_metadata;
 use super::package::{Package, Relation};
@@ -11,8 +11,8 @@ use styles::HiddenStyles;
 mod story;
 mod styles;
 
-/// The parts before and after the body, in reading order. Each is named by the last word of the type of its relation to
-/// the body.
+/// The kinds of parts that are written before and after the body. The kind of a part is the last word of the type of
+/// its relation to the body.
 const BEFORE: [&str; 1] = ["header"];
 const AFTER: [&str; 3] = ["footer", "footnotes", "endnotes"];
 
@@ -58,7 +58,8 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     Ok(content)
 }
 
-/// The parts that the body's relations refer to. Without relations, those with the names that Word uses.
+/// The parts that the body refers to by its relations. A body without relations gets the parts with the names that Word
+/// uses.
 fn related_parts(package: &mut Package<'_>, body: &str) -> Result<Vec<Relation>, Trouble> {
     let relations = package.relations(body)?;
     if !relations.is_empty() {
@@ -114,7 +115,7 @@ fn write_once(
     Ok(())
 }
 
-/// Whether a toggle property is on.
+/// Whether a toggle property such as `vanish` is switched on.
 fn is_on(token: &Token<'_>) -> bool {
     match token {
         Token::Begin(_, attributes) => {

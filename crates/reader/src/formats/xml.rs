@@ -1,5 +1,5 @@
-//! The XML of packages, as a stream of the tokens that readers need: beginnings and ends of elements by their local
-//! names, and text. Entities that a document declares are not expanded.
+//! Reads the XML of office documents as a stream of the tokens that readers need: beginnings and ends of elements by
+//! their local names, and text. Entities that a document declares are not expanded.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use super::Trouble;
 use super::package;
 
-/// A token of a part.
+/// A token of the XML: the beginning or the end of an element, or text.
 pub(super) enum Token<'t> {
     Begin(&'t str, Attributes<'t>),
     End(&'t str),
@@ -23,13 +23,13 @@ pub(super) enum Token<'t> {
 pub(super) struct Attributes<'t>(&'t BytesStart<'t>);
 
 impl Attributes<'_> {
-    /// Whether the element's name has this prefix.
+    /// Whether the name of the element has this namespace prefix.
     pub(super) fn has_prefix(&self, prefix: &str) -> bool {
         let name = self.0.name();
         name.prefix().is_some_and(|found| found.as_ref() == prefix)
     }
 
-    /// The value of the attribute with this local name.
+    /// Returns the value of the attribute with this name, whatever its prefix.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         let mut attributes = self.0.attributes();
         let mut readable = attributes.with_checks(false).flatten();
@@ -75,7 +75,7 @@ pub(super) fn for_each_token(
     }
 }
 
-/// Decodes a part to UTF-8, whatever its encoding. Invalid bytes become U+FFFD.
+/// Converts an XML part to UTF-8, whatever its encoding. Invalid bytes become U+FFFD.
 struct Utf8Reader<R> {
     part: R,
     decoder: Decoder,
@@ -101,8 +101,8 @@ impl<R: BufRead> Utf8Reader<R> {
     }
 }
 
-/// The encoding of a part by its first bytes, following the XML standard (appendix F). The decoder handles a byte order
-/// mark.
+/// The encoding of an XML part by its first bytes, following the XML standard (appendix F). The decoder handles a byte
+/// order mark.
 fn encoding_of(head: &[u8]) -> &'static Encoding {
     if head.starts_with(b"<\0") {
         return UTF_16LE;
@@ -115,7 +115,7 @@ fn encoding_of(head: &[u8]) -> &'static Encoding {
     let declared = declaration.split_once("encoding").map(|(_, rest)| rest);
     let label = declared.and_then(|rest| rest.split(['"', '\'']).nth(1));
     let declared = label.and_then(|label| Encoding::for_label(label.as_bytes()));
-    // The declaration was readable as single bytes, so the encoding does not use two bytes for each character.
+    // The declaration was readable byte by byte, so the encoding cannot have two bytes for each character.
     let declared = declared.filter(|encoding| encoding.is_ascii_compatible());
     declared.unwrap_or(UTF_8)
 }
@@ -126,7 +126,7 @@ impl<R: BufRead> Read for Utf8Reader<R> {
             let bytes = self.part.fill_buf()?;
             let bytes = &bytes[..bytes.len().min(PIECE_BYTES)];
             self.is_over = bytes.is_empty();
-            // Each byte may become U+FFFD, which takes three.
+            // Each byte may become U+FFFD, which takes three bytes.
             self.text.resize(bytes.len() * 3 + 16, 0);
             let (_, read, written, _) =
                 self.decoder

@@ -1,5 +1,5 @@
-//! The shared test cases of HTML parsers (html5lib-tests, folder `tokenizer`), from the source package of html5lib for
-//! Python. The variable `HTML5LIB_TESTS` names the folder.
+//! Runs the common test cases of HTML parsers (html5lib-tests, folder `tokenizer`), which are in the source package of
+//! html5lib for Python. The variable `HTML5LIB_TESTS` names their folder.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn the_cases_of_html5lib_are_read_as_they_say() {
             continue;
         }
         let cases: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        // The cases of xmlViolation.test are about XML trees.
+        // The file xmlViolation.test has no `tests`: its cases are about XML.
         for case in cases["tests"].as_array().into_iter().flatten() {
             passed += check_case(case);
         }
@@ -29,15 +29,15 @@ fn the_cases_of_html5lib_are_read_as_they_say() {
     assert!(passed > 6_000, "only {passed} cases");
 }
 
-/// Checks a case. Returns the number of initial states in which it was read.
+/// Checks a case in each of its initial states, and returns their number.
 fn check_case(case: &Value) -> usize {
     let case = match case["doubleEscaped"].as_bool() {
         Some(true) => unescape_case(case),
         _ => Some(case.clone()),
     };
-    // An unpaired surrogate is not text.
+    // The case contains an unpaired surrogate, which cannot be in a text.
     let Some(case) = case else { return 0 };
-    // The input of a case is already decoded, but our input drops a byte order mark. So one is added for it to drop.
+    // Add a byte order mark, which is dropped, because a mark at the beginning of the case itself must stay.
     let page = format!("\u{feff}{}", case["input"].as_str().unwrap());
     let element = case["lastStartTag"].as_str().unwrap_or("none");
     let data = json!(["Data state"]);
@@ -54,7 +54,7 @@ fn check_case(case: &Value) -> usize {
     states.len()
 }
 
-/// The case with `\uXXXX` escapes resolved once more.
+/// Resolves the escapes `\uXXXX` of a case once more.
 fn unescape_case(case: &Value) -> Option<Value> {
     let mut case = case.clone();
     for key in ["input", "output"] {

@@ -15,7 +15,7 @@ use super::compare::Tokens;
 use super::input::Input;
 use super::{Audience, Content, Tokenizer};
 
-/// Records every token. Always answers "continue", so that the kind of text does not change.
+/// Records all tokens. It always answers "continue", so the kind of text never changes.
 #[derive(Default)]
 struct Listener {
     tokens: RefCell<Tokens>,
@@ -45,7 +45,7 @@ impl Audience for Listener {
     }
 }
 
-/// The tokens of `page` if it begins as `content` within the element `last_start_tag`.
+/// Returns the tokens of `page` if it begins with text of the kind `content`, within the element `last_start_tag`.
 fn tokens(page: &str, content: Content, last_start_tag: &str) -> Vec<Token> {
     let (input, listener) = (Input::new(page), Listener::default());
     let mut tokenizer = Tokenizer::new(&input, &listener, usize::MAX);

@@ -1,5 +1,5 @@
-//! Random markup, built from pieces that change a tokenizer's state. This tokenizer and html5ever's must read it the
-//! same way. The markup is the same in every run. To test more of it: `WEBFILL_TOKENIZER_CASES=1000000 cargo test -p
+//! Compares this tokenizer with html5ever's on random markup, which is built from pieces that change a tokenizer's
+//! state. The markup is the same in every run. To test more of it: `WEBFILL_TOKENIZER_CASES=1000000 cargo test -p
 //! webfill-document random`.
 
 use fastrand::Rng;
@@ -159,7 +159,7 @@ const PIECES: [&str; 150] = [
     "</a-long-name x=y>",
 ];
 
-/// A page of fewer than `limit` pieces, drawn from a small palette, so that rare sequences occur as well.
+/// A page of fewer than `limit` pieces. They are drawn from a small selection, so that rare sequences occur as well.
 fn random_page(rng: &mut Rng, limit: usize) -> String {
     let palette: Vec<&str> = (0..2 + rng.usize(..14))
         .map(|_| PIECES[rng.usize(..PIECES.len())])
@@ -181,7 +181,7 @@ fn random_markup_is_read_as_html5ever_reads_it() {
     }
 }
 
-/// Raw text (scripts, titles, styles) has few special pieces, and their order matters.
+/// Tests raw text (scripts, titles, styles). It has only few special pieces, and their order matters.
 #[test]
 fn random_raw_text_is_read_as_html5ever_reads_it() {
     let pieces = [

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::compare::assert_tokenizers_agree;
 
-/// Every page below a folder of the project that ends in `.html`.
+/// The paths of all pages (`.html`) below a folder of the project.
 fn pages(folder: &str) -> Vec<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![project.join(folder)];

@@ -1,11 +1,11 @@
-//! Pages with the tokens that the HTML standard prescribes. The tokens were derived by hand from its text.
+//! Checks that pages yield the tokens that the HTML standard prescribes. The tokens were derived by hand from its text.
 
 use html5ever::tokenizer::{Tag, TagKind, Token};
 
 use super::super::Content;
 use super::tokens;
 
-/// The tokens in a notation of their own, which shows where each begins: `<name key=[value] />`.
+/// The tokens in a notation that shows where each begins: `<name key=[value] />`.
 fn format_tokens(page: &str, content: Content, element: &str) -> String {
     tokens(page, content, element)
         .iter()

@@ -1,5 +1,5 @@
-//! Every state of the standard: entered, cut off by the end of the page, and left through every character that is
-//! significant in any state.
+//! Enters every state of the HTML standard, ends the page within it, and leaves it with every character that has a
+//! meaning in any state.
 
 use super::super::compare::assert_tokenizers_agree;
 

@@ -6,7 +6,7 @@ use zip::write::SimpleFileOptions;
 use super::*;
 use crate::formats::{detect_kind, table};
 
-/// Builds a package from a row of the table.
+/// Builds an ODT package from the XML in one row of the table of cases.
 fn package(row: &str) -> Vec<u8> {
     let row = row
         .replace("<p>", "<text:p>")

@@ -1,4 +1,4 @@
-//! The same page, written in the many ways that real files use.
+//! Tests that the same page is read in all the ways in which real PDF files store it.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const CONTENT: &str = "BT /F1 12 Tf 20 50 Td (good text here) Tj ET";
 const SIZE: &str = "/MediaBox [0 0 200 100]";
 const FONTS: &str = "/Resources << /Font << /F1 5 0 R >> >>";
 
-/// The operators of [`CONTENT`], compressed.
+/// The content stream [`CONTENT`] in several encodings.
 const BY_LZW: &str = "80108a820179186220188c84054330806430100d62054320805067379be2a74329e0e82034194e46514c2cd42022952020";
 const BY_FLATE: &str = "789c730a51d0773354303452084953303250303550084951d048cfcf4f512849ad2851c8482d4ad55408c952700d0100f5470bf3";
 const BY_FLATE_WITH_PREDICTOR: &str = "789c013600c9ff024254202f4631203102f0cc3437da0110ef020310ccee44eef847023a3f44cc1045500d02b1f90152f1c4a8e0024ab8e0e2bbf700cc0bc716b0";
@@ -27,7 +27,8 @@ fn text_stream(dictionary: &str) -> Vec<u8> {
     format!("<< {dictionary} >>\nstream\n{CONTENT}\nendstream").into_bytes()
 }
 
-/// A file with a page (object 3), its contents (4) and its font (5). `others` are added, or replace some of these.
+/// Builds a file with a page (object 3), its contents (4) and its font (5). `others` adds objects, or replaces some of
+/// these.
 fn build_file(page: &str, others: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let mut objects: Vec<(usize, Vec<u8>)> = vec![
         (1, b"<< /Type /Catalog /Pages 2 0 R >>".to_vec()),
@@ -190,7 +191,7 @@ fn text_filter_cases() -> Vec<(&'static str, Vec<u8>)> {
         for byte in rest.bytes() {
             data.extend([0, byte]);
         }
-        // A run of blanks.
+        // In the run-length format: seven blanks, then the end.
         data.extend([250, b' ', 128, 3]);
         data
     };

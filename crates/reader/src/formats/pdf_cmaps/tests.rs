@@ -4,7 +4,7 @@ use crate::formats::pdf;
 
 use super::*;
 
-/// A page that shows these bytes, given in hexadecimal digits, in one font.
+/// Builds a PDF with a page that shows these bytes, given in hexadecimal digits, in one font.
 fn document(
     shown: &str,
     font: Dictionary,
@@ -112,7 +112,7 @@ fn the_codes_that_pdf_defines_are_read() {
     ] {
         let mut font = font(encoding, ordering);
         if ordering == "Identity" {
-            // Fonts that get no new table. They already follow the standard.
+            // A font that gets no new table is read by the library. It needs a descriptor, as the standard demands.
             let mut descendant = descendant(ordering);
             descendant.set("FontDescriptor", Dictionary::new());
             font.set("DescendantFonts", vec![Object::from(descendant)]);
@@ -125,7 +125,7 @@ fn the_codes_that_pdf_defines_are_read() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A code that the file defines, and characters that the font defines.
+/// Reads codes that the file defines, and characters that the font defines.
 #[test]
 fn a_code_in_the_file_is_read() {
     let of_two = "begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange \

@@ -1,4 +1,4 @@
-//! An intact document, and the kinds of damage done to it.
+//! Damages an intact document in several ways, and rebuilds it.
 
 use pdf_extract::Stream;
 

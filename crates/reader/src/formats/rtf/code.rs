@@ -1,4 +1,4 @@
-//! The character codes of an RTF: that of the document, and that of each font.
+//! Character codes of an RTF: the code of the document, and the codes of its fonts.
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
@@ -8,14 +8,15 @@ use crate::formats::symbols::SymbolFont;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Code {
     Of(&'static Encoding),
-    /// ASCII, with these characters in the upper half.
+    /// ASCII, with these characters for the bytes from 0x80 on.
     Upper(&'static str),
     Symbols(SymbolFont),
-    /// ASCII; the characters of the upper half are unknown.
+    /// ASCII. The characters for the bytes from 0x80 on are unknown.
     Unknown,
 }
 
-/// The upper halves of the code pages of the IBM PC, and of DOS in western and central Europe.
+/// The characters for the bytes from 0x80 on in code page 437, the one of the IBM PC. The other two code pages are
+/// those of DOS in western and central Europe.
 const PAGE_437: &str = concat!(
     "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒ",
     "áíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐",
@@ -61,7 +62,7 @@ impl Code {
     }
 }
 
-/// The code of a code page; `None` if the number stands for the system's own.
+/// The code with the number of a Windows or DOS code page; `None` if the number means the system's own code page.
 pub(super) fn from_code_page(page: i32) -> Option<Code> {
     let label = match page {
         0 | 1 => return None,
@@ -87,7 +88,8 @@ pub(super) fn from_code_page(page: i32) -> Option<Code> {
     Some(encoding.map_or(Code::Unknown, Code::Of))
 }
 
-/// The code of a font by the number that Windows has for its script. 0 and 1 are the document's own code.
+/// The code of a font, by the number that Windows uses for its script. 0 and 1 mean the document's own code, so they
+/// give `None`.
 pub(super) fn from_charset(charset: i32) -> Option<Code> {
     let page = match charset {
         0 | 1 => return None,
@@ -117,7 +119,8 @@ pub(super) fn from_charset(charset: i32) -> Option<Code> {
     from_code_page(page)
 }
 
-/// The code of a font by its name, for fonts without other information: old programs had a font for each script.
+/// The code of a font by its name, such as `Arial CYR`. It is for fonts without other information, because old programs
+/// had a font for each script.
 pub(super) fn from_font_name(name: &str) -> Option<Code> {
     if let Some(font) = SymbolFont::from_name(name) {
         return Some(Code::Symbols(font));

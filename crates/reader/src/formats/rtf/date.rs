@@ -1,8 +1,8 @@
-//! A date whose parts are control words.
+//! A date in an RTF, whose parts are given by control words.
 
 const PARTS: [&str; 5] = ["yr", "mo", "dy", "hr", "min"];
 
-/// Year, month, day, hour, minute.
+/// Year, month, day, hour and minute; 0 if not given.
 #[derive(Debug, Default)]
 pub(super) struct Date([i32; 5]);
 

@@ -1,4 +1,4 @@
-//! The font table: the character code of each font.
+//! The font table of an RTF, which gives the character code of each font.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const MAX_FONT_NAME_BYTES: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Fonts {
     codes: BTreeMap<i32, Code>,
-    /// The font whose entry is being read, and its name as far as it was read.
+    /// The font whose entry is being read. `name` is its name, as far as it was read.
     entry: i32,
     name: String,
     default: Option<i32>,
@@ -38,7 +38,7 @@ impl Fonts {
         self.codes.insert(self.entry, code);
     }
 
-    /// Reads a piece of the font table: names, each followed by a semicolon.
+    /// Reads a piece of the font table: names of fonts, each followed by a semicolon.
     pub(super) fn read_names(&mut self, text: &str) {
         for character in text.chars() {
             match character {

@@ -1,19 +1,20 @@
-//! The groups of an RTF: how their text is treated, and where in the document it belongs.
+//! The groups of an RTF: how their text is treated, and to which part of the document it belongs.
 
 use super::code::{self, Code};
 
 /// How the text of a group is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Destination {
-    /// The text belongs to the enclosing part.
+    /// The text belongs to the part of the document around it.
     Text,
-    /// The text is the names of fonts, with the code of each.
+    /// The text consists of the names of fonts. Control words give the character code of each font.
     Fonts,
-    /// The text is ignored, as in style sheets. A group within it may have text again, such as the frame of a shape.
+    /// The text is ignored, as in style sheets. A group within it may contain visible text again, such as the frame of
+    /// a shape.
     Nothing,
     /// The group is a fallback for other readers, or a repetition. Nothing in it is read, not even groups within it.
     Closed,
-    /// The text is dropped, because a group `\ud` behind it has the same text in Unicode.
+    /// The text is dropped, because a following group `\ud` has the same text in Unicode.
     Replaced,
     Title,
     Author,
@@ -21,25 +22,25 @@ pub(super) enum Destination {
     Modified,
 }
 
-/// The part of the document that a text belongs to, in reading order.
+/// The parts of a document, in reading order. Each text belongs to one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Header,
     Body,
-    /// The text of a frame, which follows the paragraph that it is anchored to.
+    /// The text of a frame, which is written after the paragraph that the frame is anchored to.
     Frame,
     Footer,
     Note,
 }
 
-/// The state that is restored when a group ends.
+/// The state of a group. When a group ends, the state of the group around it is restored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group {
     pub(super) here: Destination,
-    /// The destination that [`Destination::Replaced`] has replaced.
+    /// The destination that was in force before [`Destination::Replaced`].
     pub(super) replaced: Destination,
     pub(super) part: Part,
-    /// The number of fallback characters after each `\u`. They are for readers that do not know `\u`.
+    /// The number of fallback characters after each `\u`. Readers that know `\u` skip them.
     pub(super) replaced_by: u8,
     /// Whether the text is hidden.
     pub(super) is_hidden: bool,
@@ -51,13 +52,13 @@ pub(super) struct Group {
     pub(super) is_label: bool,
     /// Whether the text is within the brackets of a formula.
     pub(super) is_bracketed: bool,
-    /// The character code of the font.
+    /// The character code of the current font.
     pub(super) code: Code,
 }
 
 impl Destination {
-    /// The destination that a control word begins within this part of the document, if any, and the part to which its
-    /// text belongs.
+    /// Returns the destination that a control word begins, and the part to which its text belongs. `within` is the
+    /// current part. `None` if the word begins no destination.
     pub(super) fn from_control_word(
         word: &str,
         within: Part,
@@ -71,12 +72,12 @@ impl Destination {
             "header" | "headerl" | "headerr" | "headerf" => (Destination::Text, Some(Part::Header)),
             "footer" | "footerl" | "footerr" | "footerf" => (Destination::Text, Some(Part::Footer)),
             "footnote" => (Destination::Text, Some(Part::Note)),
-            // These control words occur within groups that old readers skip.
+            // Old readers skip the groups that contain these control words.
             "shptxt" | "dptxbxtext" => match within {
                 Part::Body => (Destination::Text, Some(Part::Frame)),
                 _ => (Destination::Text, None),
             },
-            // The result of an object, which is shown in its place.
+            // The text that is shown for an embedded object.
             "result" => (Destination::Text, None),
             "colortbl" | "stylesheet" | "object" | "info" | "listtable" | "themedata"
             | "datastore" | "xmlnstbl" | "rsidtbl" | "generator" | "xe" | "tc" => {
@@ -91,7 +92,7 @@ impl Destination {
 }
 
 impl Group {
-    /// The state outside of all groups.
+    /// The state before the first group of the file.
     pub(super) fn outermost_group() -> Group {
         Group {
             here: Destination::Text,

@@ -1,4 +1,5 @@
-//! The texts of the parts of a document, which are read in the order of the file and written in reading order.
+//! Collects the texts of the parts of a document, such as the body and the footers. They are read in the order of the
+//! file and written in reading order.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +8,12 @@ use crate::formats::Trouble;
 use crate::text::TextWriter;
 
 pub(super) struct Parts {
-    /// The writers, one for each part. The writers of headers and footers have only the current header or footer.
+    /// The writers, one for each part. Those of headers and footers contain only the current header or footer.
     writers: [TextWriter; 5],
     margins: [Margin; 2],
 }
 
-/// The headers or the footers. Different sections often have the same ones, so each text is written once.
+/// All headers, or all footers. Different sections often have the same ones, so each text is written once.
 struct Margin {
     part: Part,
     seen: BTreeSet<String>,
@@ -35,7 +36,7 @@ impl Parts {
         &mut self.writers[part as usize]
     }
 
-    /// Ends a piece of a part: one header, for example.
+    /// Ends a piece of a part, for example one of several headers.
     pub(super) fn end_piece(&mut self, part: Part) -> Result<(), Trouble> {
         self.writer(part).end_paragraph();
         let Some(margin) = self.margins.iter_mut().find(|margin| margin.part == part) else {
@@ -51,7 +52,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Writes the frames anchored to the paragraph that has ended.
+    /// Writes the frames that are anchored to the paragraph that has just ended.
     pub(super) fn write_frames(&mut self) -> Result<(), Trouble> {
         let frames = &mut self.writers[Part::Frame as usize];
         let fresh = TextWriter::new(frames.max_bytes());

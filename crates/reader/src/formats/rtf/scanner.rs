@@ -1,4 +1,4 @@
-//! Cuts an RTF into bytes of text, control words and control symbols.
+//! Splits an RTF into bytes of text, control words and control symbols.
 
 /// Control words that stand for characters.
 const SYMBOLS: [(&str, &str); 12] = [
@@ -23,7 +23,7 @@ pub(super) struct Scanner<'b> {
 
 /// A control word or symbol, which follows a backslash.
 pub(super) enum Control<'b> {
-    /// A control word and its number.
+    /// A control word and the number after it, as in `\u8364`.
     Word(&'b str, Option<i32>),
     Symbol(u8),
 }
@@ -49,12 +49,12 @@ impl<'b> Scanner<'b> {
         Some(Control::Word(word, number))
     }
 
-    /// Skips binary data.
+    /// Skips this many bytes of binary data.
     pub(super) fn skip(&mut self, bytes: usize) {
         self.at = self.at.saturating_add(bytes).min(self.bytes.len());
     }
 
-    /// Reads a control word and its number.
+    /// Reads a control word and the number after it.
     fn read_word(&mut self) -> (&'b str, Option<i32>) {
         let (bytes, begin) = (self.bytes, self.at);
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_alphabetic) && self.at - begin < 40 {
@@ -76,7 +76,7 @@ impl<'b> Scanner<'b> {
         (word, number)
     }
 
-    /// Reads a byte given by two hexadecimal digits; `?` if they are invalid.
+    /// Reads two hexadecimal digits as a byte; `?` if they are invalid.
     pub(super) fn read_hex(&mut self) -> u8 {
         let digits = self.bytes.get(self.at..self.at + 2).unwrap_or_default();
         let text = std::str::from_utf8(digits).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The text of a part: paragraphs of runs of text, tables, frames, fields and formulas.
+//! Writes the text of a part of a DOCX: paragraphs, which consist of *runs* of text, tables, frames, fields and
+//! formulas.
 
 use super::is_on;
 use super::styles::HiddenStyles;
@@ -13,57 +14,57 @@ mod formula;
 
 use field::Field;
 
-/// The reader's position in a part, with the text so far.
+/// Writes the text of a part of a DOCX. It has the position of the reader and the text so far.
 pub(super) struct Story<'s> {
     styles: &'s HiddenStyles,
     frames: Frames,
-    /// The contexts of the frames that contain the current one.
+    /// The positions outside the frames around the current one.
     outer: Vec<Place>,
     place: Place,
-    /// How many elements that are not part of the text contain this position.
+    /// How many elements around this position are not part of the text.
     in_aside: usize,
-    /// The fields that contain this position.
+    /// The fields around this position.
     fields: Vec<Field>,
-    /// Whether all fields of the part are known to end.
+    /// Whether all fields of the part are known to have an end.
     fields_end: bool,
-    /// Whether each content control that contains this position holds only placeholder text.
+    /// For each content control around this position: whether it contains only placeholder text.
     controls: Vec<bool>,
-    /// Whether blanks around the text of a run are part of the text, if the run does not declare it.
+    /// Whether white space around the text of a run is kept if the run does not declare that it is part of the text.
     keeps_blanks: bool,
     formula: Formula,
 }
 
-/// The reader's position within the text or a frame.
+/// The position within the running text or a frame.
 #[derive(Default)]
 struct Place {
-    /// The number of columns of each cell that contains this position.
+    /// For each cell around this position: the number of columns that it spans.
     columns: Vec<usize>,
     in_paragraph_properties: bool,
-    /// Whether its style hides the paragraph.
+    /// Whether the style of the paragraph hides it.
     is_hidden: bool,
-    /// Whether the end of the paragraph was deleted or is hidden.
+    /// Whether the paragraph mark was deleted or is hidden, so that the next paragraph continues this one.
     has_no_end: bool,
     run: Run,
 }
 
-/// The properties of a run of text.
+/// The properties of a run: a stretch of text with the same formatting.
 #[derive(Default)]
 struct Run {
     hides: Option<bool>,
     has_hidden_style: bool,
     symbols: Option<SymbolFont>,
-    /// The text of the current element, and whether its blanks are part of it.
+    /// The text of the current element, and whether its white space is kept.
     text: Option<(String, bool)>,
 }
 
-/// The most columns of a table in Word.
+/// The largest number of columns of a table in Word.
 const MAX_COLUMNS: usize = 63;
 
 /// Elements that are not text: the fallback copy of an element for older programs, the origin of a moved passage,
 /// deleted text, and the pronunciation above characters.
 const ASIDES: [&str; 4] = ["Fallback", "moveFrom", "del", "rt"];
 
-/// Whether the element is not text: one of [`ASIDES`], or properties from before a change.
+/// Whether the element is not text: one of [`ASIDES`], or the properties before a tracked change.
 fn is_aside(name: &str) -> bool {
     ASIDES.contains(&name) || name.ends_with("PrChange")
 }
@@ -256,7 +257,7 @@ impl Story<'_> {
         Ok(())
     }
 
-    /// Whether the text at this position is visible.
+    /// Whether text at this position is visible.
     fn is_visible(&self) -> bool {
         let run = &self.place.run;
         let is_hidden = run
@@ -287,8 +288,8 @@ impl Story<'_> {
     }
 }
 
-/// Removes the blanks before or after a text if they contain a line break, because they then only indent the XML. Used
-/// for elements that do not declare their blanks as part of the text.
+/// Removes the white space before or after a text if it contains a line break, because it then only indents the XML.
+/// Used for elements that do not declare their white space as part of the text.
 fn without_indents(text: &str) -> &str {
     let inner = text.trim_matches([' ', '\t', '\n', '\r']);
     let begin = text.find(inner).unwrap_or_default();
@@ -301,7 +302,7 @@ fn without_indents(text: &str) -> &str {
     &text[from..to]
 }
 
-/// The character that a code of a font stands for.
+/// The character that an element `sym` stands for, by its font and its code.
 fn symbol(attributes: &Attributes<'_>) -> char {
     let font = attributes.get("font").unwrap_or_default();
     let code = attributes.get("char").unwrap_or_default();

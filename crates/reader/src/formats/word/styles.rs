@@ -1,4 +1,4 @@
-//! Finds the styles that hide their text.
+//! Finds the styles of a DOCX that hide their text.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::formats::Trouble;
 use crate::formats::package::Package;
 use crate::formats::xml::{self, Token};
 
-/// Whether each style hides its text, and the style that it is based on.
+/// The styles by their ids: whether each hides its text, and the style that it is based on.
 #[derive(Debug, Default)]
 pub(super) struct HiddenStyles(BTreeMap<String, Style>);
 
@@ -17,13 +17,13 @@ struct Style {
     based_on: Option<String>,
 }
 
-/// The most steps from a style to the style that it is ultimately based on.
+/// How many steps are followed from a style to the styles that it is based on.
 const MAX_STEPS: usize = 20;
 
 const MAX_STYLES: usize = 10_000;
 
 impl HiddenStyles {
-    /// Reads the styles. If their part is missing, no style hides anything.
+    /// Reads the styles of a document. If the part with the styles is missing, no style hides its text.
     pub(super) fn read(package: &mut Package<'_>, name: &str) -> HiddenStyles {
         let mut styles = BTreeMap::new();
         let mut here: Option<(String, Style)> = None;

@@ -8,12 +8,12 @@ use super::*;
 use crate::formats::{detect_kind, table};
 use crate::kind::Kind;
 
-/// A way to write a package. All ways yield the same document.
+/// A way to write a DOCX package. All ways yield the same document.
 struct PackageStyle {
     name: &'static str,
     body: &'static str,
     is_strict: bool,
-    /// The prefix of a part's name in references from other parts.
+    /// The prefix of part names in references from other parts, such as `/word/`.
     base: &'static str,
     has_backslashes: bool,
     encoding: &'static str,
@@ -91,7 +91,7 @@ impl PackageStyle {
         }
     }
 
-    /// Builds a package of a body and other parts from a row of the table.
+    /// Builds a package from the XML in one row of the table of cases: a body, and maybe other parts.
     fn package(&self, row: &str) -> Vec<u8> {
         let row = row
             .replace('{', "<w:r><w:t xml:space=\"preserve\">")

@@ -1,14 +1,14 @@
-//! Fields: an instruction, and its result. Only the result is visible.
+//! The fields of a DOCX: an instruction, such as `PAGE`, and its result. Only the result is visible.
 
-/// An open field.
+/// A field whose end was not read yet.
 #[derive(Default)]
 pub(super) struct Field {
     is_separated: bool,
     /// Whether the field's result has text.
     has_text: bool,
-    /// The state of a check box.
+    /// The state of a check box; `None` if the field is not one.
     check: Option<bool>,
-    /// The entries of a drop-down list, and the chosen one.
+    /// The entries of a drop-down list, and the index of the chosen one.
     entries: Vec<String>,
     chosen: usize,
 }
@@ -28,7 +28,7 @@ impl Field {
         self.has_text = true;
     }
 
-    /// Handles a property of a form field.
+    /// Handles a property of a form field. `on` is whether the property is switched on.
     pub(super) fn note_property(&mut self, name: &str, value: &str, on: bool) {
         match name {
             "checkBox" => self.check = Some(false),
@@ -40,7 +40,8 @@ impl Field {
         }
     }
 
-    /// The text shown for a form field without text of its own.
+    /// The text that is shown for a form field: a check box or the chosen entry. `None` if the field has text of its
+    /// own.
     pub(super) fn into_shown_text(mut self) -> Option<String> {
         match self.check {
             _ if self.has_text => None,

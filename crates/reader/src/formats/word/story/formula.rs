@@ -1,19 +1,19 @@
-//! Formulas, written on one line: `1/2`, `x^2`, `(a+b)`.
+//! Writes formulas on one line: `1/2`, `x^2`, `(a+b)`.
 
 use crate::formats::Trouble;
 use crate::formats::xml::Attributes;
 use crate::text::TextWriter;
 
-/// The reader's position in a formula.
+/// The position within a formula while it is read.
 #[derive(Default)]
 pub(super) struct Formula {
-    /// How many formulas contain this position. Elements outside formulas are ignored.
+    /// How many formulas are around this position. Elements outside formulas are ignored.
     depth: usize,
-    /// The brackets around this position, with an entry for each element that has operands.
+    /// The brackets around this position. Each element with operands has an entry.
     brackets: Vec<Option<Brackets>>,
-    /// The sign to write before the next text.
+    /// The sign to write before the next text, such as `/` or `^`.
     sign: Option<&'static str>,
-    /// The sign of a sum or an integral.
+    /// The sign of the current sum or integral.
     operator: Option<String>,
 }
 
@@ -24,7 +24,7 @@ struct Brackets {
     has_begun: bool,
 }
 
-/// Elements with operands, in addition to brackets.
+/// Elements with operands that are not brackets themselves.
 const WITH_OPERANDS: [&str; 17] = [
     "acc",
     "bar",
@@ -115,7 +115,7 @@ impl Formula {
                 }
             }
             "f" => writer.push_space(),
-            // An empty operand gets no sign.
+            // An operand that is empty gets no sign.
             "den" | "sup" | "sub" => self.sign = None,
             "naryPr" => {
                 if let Some(operator) = self.operator.take() {
