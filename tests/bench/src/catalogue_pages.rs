@@ -152,7 +152,7 @@ fn ancestors(mut number: usize) -> Vec<usize> {
     above
 }
 
-/// Draws words and numbers at random. The same page number gives the same page in every run.
+/// Draws words and numbers at random. They depend only on the page number, so a page is the same in every run.
 struct Draw(fastrand::Rng);
 
 impl Draw {

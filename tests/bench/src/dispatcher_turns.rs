@@ -46,7 +46,7 @@ pub fn open_core(state: &Path, tasks: u64, crawls: u64) -> Result<Core, Failure>
     Ok(Core::open(frontier, settings, Mappings::default(), 0)?)
 }
 
-/// Feeds each crawl the same number of tasks, on sites that are far apart in the order of sites.
+/// Feeds each crawl the same number of tasks. Neighbouring tasks are on sites that are far apart in the order of sites.
 fn feed_tasks(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure> {
     let mut fed = 0;
     for crawl in 0..crawls {
@@ -84,7 +84,8 @@ fn seed(url: &str) -> Candidate<'_> {
     }
 }
 
-/// The time that the dispatcher has used. The time for making the supervisors' messages is not included.
+/// The time that the dispatcher has used. The time in which the benchmark makes the supervisors' messages is not
+/// included.
 #[derive(Debug, Default)]
 pub struct Measured {
     pub turns: u64,
@@ -192,8 +193,8 @@ impl Supervisor {
         Arrival::Word(self.number, hello)
     }
 
-    /// Answers for a supervisor: all of its tasks are done, the same credit is granted again, and now and then a
-    /// heartbeat is due.
+    /// Answers for a supervisor: all of its tasks are done, so it can take as many again. From time to time, it also
+    /// sends a heartbeat.
     fn answer(&mut self, now_ms: i64) -> Vec<Arrival> {
         let mut answers = Vec::new();
         let tasks = std::mem::take(&mut self.held);

@@ -18,7 +18,7 @@ pub mod visit;
 pub use size::Size;
 pub use verdict::{Limit, Verdict, report};
 
-/// The English names of the months, as made pages write them.
+/// The English names of the months, as generated pages write them.
 const MONTHS: [&str; 12] = [
     "January",
     "February",

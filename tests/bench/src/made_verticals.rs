@@ -1,5 +1,5 @@
-//! Generated sites, grouped into verticals. The sites of a vertical are about things of one kind, and as different from
-//! each other as sites of different owners are.
+//! Generated sites, grouped into verticals. The sites of a vertical are about things of one kind (such as books), and
+//! as different from each other as sites of different owners are.
 //!
 //! Each site has its own template. It determines the elements that have the values, their labels, order and form, the
 //! fields that the site lacks, and the content around them. Each field is near content of the same form, such as a list

@@ -61,7 +61,8 @@ pub enum Change {
 
 type Make = fn(&mut Tree, &Choices);
 
-/// All changes, in the order in which they are applied. Changes that depend on names come before changes of names.
+/// All changes, in the order in which they are applied. Changes that read class names come before those that rename
+/// classes.
 const CHANGES: [(Change, Make); 15] = [
     (Change::Labels, labels::reword_labels),
     (Change::Formats, formats::rewrite_formats),
@@ -103,7 +104,7 @@ impl Redesign {
         Redesign { choices, changes }
     }
 
-    /// A redesign of exactly these changes.
+    /// A redesign that makes exactly these changes.
     pub fn with_changes(seed: u64, changes: &[Change]) -> Redesign {
         Redesign {
             choices: Choices::new(seed),
@@ -115,7 +116,7 @@ impl Redesign {
         &self.changes
     }
 
-    /// The page in the new layout.
+    /// The redesigned page.
     pub fn apply(&self, html: &str) -> String {
         let mut tree = Tree::parse(html);
         for (change, make) in CHANGES {
@@ -126,7 +127,7 @@ impl Redesign {
         tree.to_html(self.changes.contains(&Change::Spacing))
     }
 
-    /// The form of a value in the new layout, if a whole text in the old layout was the value.
+    /// The value as the new layout writes it, provided that the value was a whole text in the old layout.
     pub fn rewrite_value(&self, old: &str) -> String {
         match self.changes.contains(&Change::Formats) {
             true => formats::rewrite_text(old, &self.choices),
@@ -135,7 +136,7 @@ impl Redesign {
     }
 }
 
-/// The page after one redesign, see [`Redesign::new`].
+/// The page after a redesign that [`Redesign::new`] chooses by these arguments.
 pub fn redesign(html: &str, seed: u64, strength: f64) -> String {
     Redesign::new(seed, strength).apply(html)
 }

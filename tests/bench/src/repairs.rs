@@ -12,24 +12,24 @@ use webfill_urls::Url;
 use crate::redesign::{Redesign, visible_text};
 use crate::sites::{Failure, Site, Values, engine_of, extract};
 
-/// A field counts as right before the redesign if its F1 on the old pages is at least this.
+/// A field counts as right before the redesign if its F1 score on the old pages is at least this.
 const RIGHT_BEFORE: f64 = 0.9;
 
-/// A repaired field is right if its mean F1 over the new pages is at least this.
+/// A repaired field is right if its mean F1 score over the new pages is at least this.
 const RIGHT_AFTER: f64 = 0.9;
 
-/// A page of the new layout.
+/// A page after a redesign.
 #[derive(Debug, Clone)]
 pub struct NewPage {
     pub url: Url,
     pub html: String,
-    /// The true values on the page, in the form of the old layout.
+    /// The true values on the page, as the old layout writes them.
     pub truth: Values,
-    /// The old form of each value that the new layout writes in another form, by its new form.
+    /// For each value that the new layout writes differently, its old form by its new form.
     old_forms: BTreeMap<String, String>,
 }
 
-/// A mapping, its pages before and after a redesign, and what broke.
+/// A mapping, its pages before and after a redesign, and the fields that the redesign has broken.
 #[derive(Debug, Clone)]
 pub struct Break {
     pub mapping: Value,
@@ -39,20 +39,20 @@ pub struct Break {
     pub is_unharmed: bool,
     /// The values that the mapping read before the redesign, for each page.
     pub before: Vec<(Url, Values)>,
-    /// Those of the values in `before` that are true.
+    /// The true values among those in `before`, for each page.
     pub known: Vec<Values>,
     pub after: Vec<NewPage>,
 }
 
-/// The result of a repair.
+/// A repaired mapping, and what the repair claims.
 #[derive(Debug, Clone, Default)]
 pub struct Repaired {
     pub mapping: Option<Value>,
-    /// The fields that the repair claims to have mended.
+    /// The fields that the repair claims to have repaired.
     pub accepted: BTreeSet<String>,
 }
 
-/// The result of a field's repair.
+/// How the repair of a field has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RepairOutcome {
     Right,
@@ -115,7 +115,7 @@ impl Break {
         Ok(Some(found))
     }
 
-    /// The mean F1 of each field on the new pages where the truth is known.
+    /// The mean F1 score of each field over the new pages whose true values are known.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl NewPage {
         let html = redesign.apply(html);
         let seen = visible_text(&html);
         let mut old_forms = BTreeMap::new();
-        // If the new page lacks a value, the truth about this field is unknown.
+        // If the new page does not show a value, the true values of this field are unknown.
         truth.retain(|_, values| {
             values.iter().all(|old| {
                 let new = redesign.rewrite_value(old);
@@ -200,7 +200,7 @@ impl NewPage {
     }
 }
 
-/// The known values of a page: those of the values read there that are true.
+/// The known values of a page: the values read there that are true.
 fn known_truth(read: &Values, truth: &Values) -> Values {
     let mut known = read.clone();
     known.retain(|field, values| {
@@ -223,8 +223,8 @@ fn fields_of<'a>(values: impl Iterator<Item = &'a Values>) -> BTreeSet<String> {
     values.flat_map(|values| values.keys().cloned()).collect()
 }
 
-/// The mean F1 of a field over the pages whose true values are known. If the mapping reads a single value, it may be
-/// any of the true ones.
+/// The mean F1 score of a field over the pages whose true values are known. If the mapping reads a single value, it may
+/// be any of the true ones.
 fn score(pages: &[(Values, Values)], field: &str) -> Option<f64> {
     let known = pages.iter().filter_map(|(read, truth)| {
         let truth = truth.get(field).filter(|truth| !truth.is_empty())?;
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// A redesign that renames the class.
+    /// A redesign that renames the class by which the mapping finds the price.
     fn break_by_renamed_class() -> Break {
         let renaming = (0..50).map(|seed| Redesign::with_changes(seed, &[Change::Classes]));
         let breaks = renaming

@@ -15,7 +15,7 @@ use crate::redesign::visible_text;
 
 pub type Failure = Box<dyn std::error::Error>;
 
-/// Values by field.
+/// The values of a page, by field.
 pub type Values = BTreeMap<String, Vec<String>>;
 
 /// Larger pages are left out, because they make a benchmark slow without adding information.
@@ -24,8 +24,8 @@ const LARGEST_PAGE: usize = 200_000;
 /// A site with fewer pages is left out.
 const FEWEST_PAGES: usize = 5;
 
-/// Where Debian installs manuals. For each: the mapping, the folder, the beginnings of file names, and the folder's
-/// address on the web.
+/// The manuals that Debian packages install. For each: the mapping, the folder, the beginnings of file names, and the
+/// folder's address on the web.
 const MANUALS: [(&str, &str, &[&str], &str); 4] = [
     (
         "postgresql-command",
@@ -66,7 +66,7 @@ pub struct LabelledPage {
 pub struct Site {
     pub name: String,
     pub pages: Vec<LabelledPage>,
-    /// The mapping with which the true values were read, if any.
+    /// The mapping that has read the true values, if there is one.
     pub mapping: Option<Value>,
 }
 
@@ -136,7 +136,7 @@ pub fn load_manuals(root: &Path, mappings: &Path, pages: usize) -> Result<Vec<Si
                 continue;
             }
             let truth = values_read(&engine, name, &url, &html);
-            // A page with fewer values is of another kind, such as a list of contents.
+            // A page with fewer than two values is of another kind, such as a table of contents.
             if truth.len() >= 2 {
                 found.push(LabelledPage { url, html, truth });
             }
@@ -198,7 +198,7 @@ fn mapping_named(folder: &Path, name: &str) -> Result<Value, Failure> {
     Err(format!("{}: there is no mapping {name}", folder.display()).into())
 }
 
-/// The values that a mapping reads on a page. Only values that are visible on the page are kept.
+/// The values that the mapping reads on a page, as far as they are visible on it.
 fn values_read(engine: &Engine, mapping: &str, url: &Url, html: &str) -> Values {
     let index = engine.set().find(url.as_str());
     if index.map(|index| engine.set().name(index)) != Some(mapping) {
@@ -211,7 +211,7 @@ fn values_read(engine: &Engine, mapping: &str, url: &Url, html: &str) -> Values 
     values
 }
 
-/// The fields of a page by the engine's mapping for it, as texts with normalised white space.
+/// The fields that the engine reads from a page, as texts with normalised white space.
 pub fn extract(engine: &Engine, url: &Url, html: &str) -> Values {
     let page = PageInput {
         url,

@@ -11,7 +11,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// In the small size, a limit may be missed by this factor, because it is mostly run as a debug build on a busy
+    /// The factor by which a limit may be missed in the small size, which mostly runs as a debug build on a busy
     /// machine. A limit of zero allows nothing in either size.
     const SMALL_TOLERANCE: f64 = 2.5;
 

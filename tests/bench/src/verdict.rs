@@ -1,4 +1,4 @@
-//! A measurement with its limit.
+//! A measurement with its limit, and the report about all of them.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Prints every measurement with its limit. The exit code is a failure if any limit is missed.
+/// Prints all measurements with their limits. Returns the exit code of a failure if any limit is missed.
 pub fn report(verdicts: &[Verdict], size: Size) -> ExitCode {
     println!("\n{:<72} {:>12} {:>13}", "figure", "measured", "limit");
     for verdict in verdicts {

@@ -19,14 +19,14 @@ use webfill_worker::blocks::{self, HeaderMap, RepeatedPages, Response, Sample, S
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Each page is judged and parsed this many times; the fastest run of each counts. Pages above `LARGE_BYTES` are also
-/// counted separately.
+/// The number of times that each page is judged and parsed; the fastest run of each counts. Pages above `LARGE_BYTES`
+/// are also counted separately.
 const ROUNDS: usize = 25;
 const LARGE_BYTES: usize = 100_000;
 const PAGES_WANTED: usize = 100;
 const HEALTHY_PAGES_WANTED: f64 = 200.0;
 
-/// The sample pages that belong to the signatures.
+/// The folder with the sample pages of the signatures (the known marks of blocks).
 const SAMPLES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../worker/src/blocks/samples"
@@ -94,7 +94,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// Counts of healthy pages and of mistakes.
+/// The number of healthy pages that were judged, and how many of them were mistaken for blocks.
 #[derive(Default)]
 struct Recognition {
     judged: usize,
@@ -102,7 +102,7 @@ struct Recognition {
 }
 
 impl Recognition {
-    /// Judges the pages of one site, in order.
+    /// Judges the pages of one site in order, and counts the mistakes.
     fn check_site(&mut self, pages: &[String]) -> Result<(), Failure> {
         let mut repeated = RepeatedPages::default();
         for (number, page) in pages.iter().enumerate() {
@@ -199,7 +199,7 @@ fn verdict(what: &str, figure: f64, limit: Limit) -> Verdict {
     }
 }
 
-/// Every page below the folder, in the order of their names.
+/// Reads all pages below the folder, in the order of their names.
 fn read_pages(folder: &Path) -> Result<Vec<String>, Failure> {
     let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
     let mut paths = Vec::new();

@@ -18,8 +18,8 @@ const MANY_CRAWLS: u64 = 10_000;
 const WANTED_RATE: f64 = 15_000.0;
 /// The least rate with many supervisors, as a fraction of the rate with few.
 const WANTED_OF_MANY_SUPERVISORS: f64 = 0.5;
-/// The least rate with many crawls, as a fraction of the rate with one. With many crawls, each task writes the counters
-/// of another crawl; the tasks of one crawl share a row.
+/// The least rate with many crawls, as a fraction of the rate with one. With many crawls, each task changes the
+/// counters of another crawl. With one crawl, all tasks change the same row.
 const WANTED_OF_MANY_CRAWLS: f64 = 0.4;
 
 type Failure = Box<dyn std::error::Error>;
@@ -52,7 +52,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// The number of tasks a second on one core.
+/// Measures how many tasks a second the dispatcher closes on one core.
 fn measure_rate(tasks: u64, crawls: u64, supervisors: usize) -> Result<f64, Failure> {
     let dir = tempfile::tempdir()?;
     let mut core = open_core(dir.path(), tasks, crawls)?;

@@ -23,7 +23,7 @@ use webfill_urls::Url;
 type Failure = Box<dyn std::error::Error>;
 
 const ROUNDS: usize = 5;
-/// The number of slowest pages that are measured again, and the number of rounds for them.
+/// The number of slowest pages that are measured again, and how often each is then read.
 const SLOWEST: usize = 5;
 const ROUNDS_OF_SLOWEST: usize = 25;
 const SMALLEST_PAGE: usize = 1024;
@@ -103,7 +103,7 @@ fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
     Ok(pages)
 }
 
-/// The expressions in a file: all lines that are not comments.
+/// The expressions in the expressions file: all lines that are neither empty nor comments.
 fn many_expressions() -> impl Iterator<Item = &'static str> {
     EXPRESSIONS
         .lines()
@@ -178,7 +178,7 @@ impl Peer {
     }
 }
 
-/// The time of each part, and of the whole page from its text until its memory is released.
+/// The times for one page: for each part, and for the whole page from its text until its memory is released.
 #[derive(Clone, Copy, Default)]
 struct Times {
     parse: Duration,
@@ -218,7 +218,7 @@ fn medians(times: &[Times]) -> Times {
     }
 }
 
-/// Measures our engine. Each part gets a new document, so that no part benefits from indexes of another.
+/// Measures webfill's engine. Each part gets a new document, so that no part benefits from indexes of another.
 fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let limits = Limits::default();
     let page = time(|| {
@@ -284,7 +284,7 @@ fn time(work: impl FnOnce() -> Result<usize, Failure>) -> Result<Duration, Failu
     Ok(started.elapsed())
 }
 
-/// Evaluates the expressions, and converts each result to a string. Returns the number of results.
+/// Evaluates the expressions in webfill's engine, and converts each result to a string. Returns the number of results.
 fn evaluate_ours(document: &Document, expressions: &[XPath]) -> Result<usize, Failure> {
     let mut results = 0;
     for expression in expressions {
@@ -342,7 +342,7 @@ fn judge_times(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
 }
 
 /// Judges the slowest page compared with libxml2. The slowest pages are measured again in more rounds, because the
-/// worst of a hundred medians may be caused by noise of the machine.
+/// worst of a hundred medians may be due to chance.
 fn judge_slowest(
     pages: &[Page],
     measured: &[Measured],

@@ -43,7 +43,7 @@ const PAGES_OF_BATCH: usize = 64;
 /// The number of codegen units with which `.ci/run` builds.
 const CODEGEN_UNITS_OF_CI: &str = "2";
 
-/// A piece of work that costs instructions for each page.
+/// A piece of work whose instructions are counted.
 struct Workload {
     name: &'static str,
     what: &'static str,
@@ -137,7 +137,7 @@ fn measure_all(size: Size) -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// Why the counts of this build cannot be compared with the recorded ones; `None` if they can.
+/// The reason why the counts of this build cannot be compared with the recorded ones; `None` if they can.
 fn difference_from(recorded: &Recorded) -> Result<Option<String>, Failure> {
     if !cfg!(debug_assertions)
         || option_env!("CARGO_PROFILE_DEV_CODEGEN_UNITS") != Some(CODEGEN_UNITS_OF_CI)
@@ -159,7 +159,7 @@ fn count_per_page(workload: &Workload) -> Result<f64, Failure> {
     Ok((twice - once) / workload.pages as f64)
 }
 
-/// The number of instructions in a run of this program.
+/// Runs a workload of this program under cachegrind. Returns the number of instructions.
 fn count_instructions(name: &str, pages: usize) -> Result<f64, Failure> {
     let mut valgrind = Command::new("valgrind");
     valgrind

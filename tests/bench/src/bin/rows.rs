@@ -26,7 +26,7 @@ const ROWS_OF_PAGE: u64 = 30;
 const PAGES_OF_BATCH: u64 = 128;
 const PAGES_OF_USER: u64 = 20;
 const WANTED_RATE: f64 = 20_000.0;
-/// The limit of growth: the time of the last tenth of the batches, as a multiple of the first tenth.
+/// The limit of growth: how much longer the last tenth of the batches may take than the first tenth.
 const FLAT: f64 = 1.5;
 
 type Failure = Box<dyn std::error::Error>;
@@ -40,7 +40,7 @@ impl Times {
         (self.0.len() as u64 * PAGES_OF_BATCH * ROWS_OF_PAGE) as f64 / all.as_secs_f64()
     }
 
-    /// The time of the last tenth of the batches, as a multiple of the first tenth.
+    /// How much longer the last tenth of the batches took than the first tenth, as a factor.
     fn growth(&self) -> f64 {
         let tenth = (self.0.len() / 10).max(1);
         let sum = |some: &[Duration]| some.iter().sum::<Duration>().as_secs_f64();
@@ -73,7 +73,7 @@ fn rows(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failu
     }
 }
 
-/// The times for storing all rows, and for storing some of them again.
+/// The times for storing all rows, and for storing some of them again when they are known.
 struct Stored {
     first: Times,
     again: Times,
@@ -178,7 +178,7 @@ fn verdicts_of_complete(store: &str, complete: &Stored, rows: &Stored) -> Vec<Ve
     ]
 }
 
-/// Measures each batch. Batches that are in progress at the same time share that time equally.
+/// Measures the time of each batch. Batches that run together share their time equally.
 async fn timed<F: Future<Output = Result<(), Failure>>>(
     batches: u64,
     at_once: u64,
@@ -199,7 +199,7 @@ async fn timed<F: Future<Output = Result<(), Failure>>>(
     Ok(Times(times))
 }
 
-/// Whether the lists mark missing rows as gone.
+/// Whether rows that are missing from a complete list are marked as gone.
 #[derive(Clone, Copy, PartialEq)]
 enum Lists {
     Plain,
@@ -216,8 +216,8 @@ async fn save(store: &dyn Store, lists: Lists, batch: u64, minutes: i64) -> Resu
     Ok(())
 }
 
-/// The user whose list a page belongs to, and the page's number in that list. A page and the page that links to it are
-/// never in the same batch.
+/// The user whose list a page belongs to, and the page's number in that list. Pages are numbered so that a page and the
+/// page that links to it are never in the same batch.
 fn user_and_number(page: u64) -> (u64, u64) {
     let (batch, place) = (page / PAGES_OF_BATCH, page % PAGES_OF_BATCH);
     let user = batch / PAGES_OF_USER * PAGES_OF_BATCH + place;
@@ -276,7 +276,7 @@ fn build_save(lists: Lists, page: u64, minutes: i64) -> Result<Save, Failure> {
     })
 }
 
-/// A row. Its key is scattered over all keys, as in real lists.
+/// The row at this position of a page. Keys are scattered, as in real lists.
 fn rating(page: u64, position: u64) -> (String, Option<u64>) {
     let number = (page * ROWS_OF_PAGE + position).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let stars = (!number.is_multiple_of(9)).then_some(number % 5 + 1);

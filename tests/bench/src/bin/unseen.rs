@@ -25,7 +25,7 @@ const PAGES: usize = 12;
 /// A field is filled without a question if its confidence is at least this.
 const SURE: f64 = 0.95;
 
-/// A group of sites about things of one kind, with their fields.
+/// A group of sites about things of one kind (such as books), with the fields of these things.
 struct Vertical {
     name: String,
     fields: Vec<ProposedField>,
@@ -111,7 +111,8 @@ fn verticals_of(sites: Vec<Site>) -> Vec<Vertical> {
 #[derive(Default)]
 struct ProposalScores {
     f1s: Vec<f64>,
-    /// The number of pages with a value, of pages with a certain proposal, and of certain proposals that are right.
+    /// The numbers of pages with a value, of pages with a proposal that is certain enough, and of such proposals that
+    /// are right.
     all: usize,
     sure: usize,
     sure_right: usize,
@@ -220,7 +221,7 @@ fn is_right(proposed: &[String], truth: &[String], is_list: bool) -> bool {
     let (proposed, truth) = (forms(proposed), forms(truth));
     match is_list {
         true => proposed == truth,
-        // The true values of a real page are different spellings of one value.
+        // A real page has several true values, which are spellings of one value.
         false => proposed.is_subset(&truth),
     }
 }

@@ -1,8 +1,8 @@
-//! The parts of a generated page around its values.
+//! The parts of a generated page that surround its values.
 
 use super::thing::{Thing, escape_html};
 
-/// A whole page.
+/// The HTML of a whole page with this head and body, in a frame of navigation, banner and cards about other things.
 pub fn page(thing: &Thing, head: &str, body: &str) -> String {
     let mut thing = Thing::new("frame", thing.number);
     let banner = match thing.draw_bool(40) {
@@ -19,7 +19,7 @@ pub fn page(thing: &Thing, head: &str, body: &str) -> String {
     )
 }
 
-/// Cards about other things, whose values are of the same kinds.
+/// Cards about other things. Their values are of the same kinds as those of the page, so they mislead.
 fn other_things(thing: &Thing) -> String {
     let cards = (0..3).map(|by| {
         let other = thing.other_thing(by);
@@ -38,7 +38,7 @@ fn other_things(thing: &Thing) -> String {
     )
 }
 
-/// Items of a list.
+/// The HTML of list items: each value between the texts `before` and `after`.
 pub fn items(values: &[String], before: &str, after: &str) -> String {
     values
         .iter()

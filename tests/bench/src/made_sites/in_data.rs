@@ -6,7 +6,7 @@ use super::frame::{page, prose};
 use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
-/// JSON-LD. The classes on the page contain hashes that are new on each page, as on some servers.
+/// Values in JSON-LD. The classes on the page contain hashes that are new on each page, as on some servers.
 pub fn linked_data(thing: &mut Thing) -> (String, Values) {
     let data = json!({
         "@context": "https://schema.org",
@@ -41,7 +41,7 @@ pub fn linked_data(thing: &mut Thing) -> (String, Values) {
     (page(thing, &head, &body), known)
 }
 
-/// Microdata of the thing, which contains further things of the same kind.
+/// Values in microdata. The page also has microdata of other things of the same kind.
 pub fn microdata(thing: &mut Thing) -> (String, Values) {
     let others = (0..2).map(|by| {
         let other = thing.other_thing(by);
@@ -79,7 +79,7 @@ pub fn microdata(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// Values in attributes. The visible texts differ from them.
+/// Values in attributes. The visible texts are different.
 pub fn attributes(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1><img class=\"logo\" src=\"/logos/{}.png\" alt=\"{}\"><time datetime=\"{}\">lately</time>\
@@ -108,7 +108,7 @@ pub fn attributes(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// The values as JSON in the page; a script shows them.
+/// Values as JSON in the page, which a script shows.
 pub fn data_script(thing: &mut Thing) -> (String, Values) {
     let others: Vec<_> = (0..2)
         .map(|by| json!({"title": thing.other_thing(by).name, "maker": {"label": thing.other_thing(by).maker}}))
@@ -138,7 +138,7 @@ pub fn data_script(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// The values in a script that assigns them to a variable.
+/// Values in a script that assigns them to a variable.
 pub fn state_script(thing: &mut Thing) -> (String, Values) {
     let state = json!({
         "thing": {"title": thing.name, "maker": thing.maker, "city": thing.city, "cents": thing.price},
@@ -157,7 +157,7 @@ pub fn state_script(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// Values that are only in `meta` elements, among other `meta` elements.
+/// Values that are only in `meta` elements, among other such elements.
 pub fn meta(thing: &mut Thing) -> (String, Values) {
     let head = format!(
         "<title>{0} - Made Things</title><meta property=\"og:title\" content=\"{0} - Made Things\">\

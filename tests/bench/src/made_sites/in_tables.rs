@@ -112,7 +112,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
     )
 }
 
-/// Cards whose classes are utility classes: they describe the appearance of an element, not its meaning.
+/// Values on cards. The classes are utility classes: they describe the appearance of an element, not its meaning.
 pub fn cards(thing: &mut Thing) -> (String, Values) {
     let card = |label: &str, value: &str| {
         format!(
@@ -148,7 +148,7 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// Lists within the items of a list.
+/// Values in lists that are nested in the items of another list.
 pub fn nested_lists(thing: &mut Thing) -> (String, Values) {
     let list = |label: &str, values: &[String]| {
         format!(

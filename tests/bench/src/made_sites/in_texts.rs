@@ -1,10 +1,10 @@
-//! Layouts with values within longer texts and between texts.
+//! Layouts with values inside longer texts, or between other texts.
 
 use super::frame::{page, prose};
 use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
-/// The label and the value in one text.
+/// Values that share one text with their label, such as `Maker: Smith`.
 pub fn prefixes(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| format!("<li>{label}: {}</li>", escape_html(value));
     let mut rows = vec![
@@ -32,7 +32,7 @@ pub fn prefixes(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// Values in sentences.
+/// Values inside sentences.
 pub fn sentences(thing: &mut Thing) -> (String, Values) {
     let first = match thing.draw_bool(50) {
         true => "<p>Welcome to our museum.</p>",
@@ -87,7 +87,7 @@ pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Impressum</title>", &body), known)
 }
 
-/// Several values in one text.
+/// Several values in one text, with separators between them.
 pub fn separators(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1><div class=\"byline\">by {}</div><div class=\"line\">{} | {} | {}</div>\

@@ -1,4 +1,4 @@
-//! The things described on generated sites.
+//! The things that generated sites describe.
 
 use std::hash::{Hash, Hasher};
 
@@ -15,7 +15,7 @@ pub struct Thing {
     pub maker: String,
     pub city: String,
     pub colour: String,
-    /// The price in hundredths.
+    /// The price in hundredths of the currency.
     pub price: u32,
     /// The date: year, month and day.
     pub date: (u32, u32, u32),
@@ -105,7 +105,7 @@ impl Thing {
         }
     }
 
-    /// Another thing, whose values are also shown on the page.
+    /// Another thing, whose values the page also shows.
     pub fn other_thing(&self, by: usize) -> Thing {
         Thing::new("other", self.number * 31 + by)
     }
@@ -115,7 +115,7 @@ impl Thing {
         format!("{plain}-{}", self.number)
     }
 
-    /// The price in the form that a record has.
+    /// The price as a record contains it, such as `1234.50`.
     pub fn plain_price(&self) -> String {
         format!("{}.{:02}", self.price / 100, self.price % 100)
     }
@@ -146,7 +146,7 @@ impl Thing {
         }
     }
 
-    /// The date in the form that a record has.
+    /// The date as a record contains it, such as `2024-01-31`.
     pub fn plain_date(&self) -> String {
         let (year, month, day) = self.date;
         format!("{year}-{month:02}-{day:02}")
@@ -162,7 +162,7 @@ impl Thing {
         format!("{} {day}, {year}", MONTHS[month as usize - 1])
     }
 
-    /// Returns true with this probability, in percent. Each call draws anew.
+    /// Returns true with this probability, in percent. Each call draws a new random number.
     pub fn draw_bool(&mut self, percent: u32) -> bool {
         self.chance.u32(..100) < percent
     }
@@ -177,7 +177,7 @@ fn pick<'t>(chance: &mut Rng, texts: &[&'t str]) -> &'t str {
     texts[chance.usize(..texts.len())]
 }
 
-/// The true values of a page. Fields without values are left out.
+/// The true values of a page, by field. Fields without values are left out.
 pub fn truth<const N: usize>(known: [(&str, Vec<String>); N]) -> Values {
     let known = known.into_iter().filter(|(_, values)| !values.is_empty());
     known
@@ -185,7 +185,7 @@ pub fn truth<const N: usize>(known: [(&str, Vec<String>); N]) -> Values {
         .collect()
 }
 
-/// A text as HTML.
+/// Escapes a text for HTML.
 pub fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

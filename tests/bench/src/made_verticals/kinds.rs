@@ -1,7 +1,7 @@
 //! Verticals: groups of sites about things of one kind. For each, the fields, their names on sites, and misleading
 //! content of the same form.
 
-/// How the values of a field are generated.
+/// The kind of a field's values, which determines how they are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The name of a thing, made of one word from each list.
@@ -11,7 +11,7 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// Some of these words.
     SomeOf(&'static [&'static str]),
-    /// An amount between two bounds, in hundredths.
+    /// An amount of money between two bounds, in hundredths.
     Money(u32, u32),
     Day,
     /// A number between two bounds, with its unit.
@@ -26,14 +26,14 @@ pub enum Kind {
     Duration,
 }
 
-/// A field, or misleading content of the same form.
+/// A part of a page: a field, or misleading content of the same form.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// The name of the field's column; empty if this is misleading content.
+    /// The name of the column for this field; empty if the part is misleading content.
     pub column: &'static str,
-    /// The labels that sites use for it.
+    /// The labels that sites use for this part.
     pub labels: &'static [&'static str],
-    /// Its property name in schema.org; empty if there is none.
+    /// The property of schema.org for this part; empty if there is none.
     pub property: &'static str,
     pub kind: Kind,
 }
@@ -808,7 +808,7 @@ pub const MEASURED: &[Vertical] = &[
     },
 ];
 
-/// Further verticals, which were used to estimate weights.
+/// Further verticals. They were only used to estimate the weights of proposals, so that the measured ones stay unknown.
 pub const OTHERS: &[Vertical] = &[
     Vertical {
         name: "recipe",

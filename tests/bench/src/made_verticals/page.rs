@@ -40,18 +40,18 @@ const SAYINGS: &[&str] = &[
     "Details may differ from what is shown here.",
 ];
 
-/// Where a part is shown on the page.
+/// Where a page shows a part (a field or misleading content).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Within the block of labels and values.
+    /// Within the block that lists labels and values.
     Specs,
     /// Outside of the block, with a label before it.
     Alone,
-    /// Outside of the block, without a label; only its class names it.
+    /// Outside of the block, without a label. Only its class names it.
     Bare,
 }
 
-/// The form of the block of labels and values.
+/// The form of the block that lists labels and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Block {
     TableHeads,
@@ -79,7 +79,7 @@ struct Shown {
     label: String,
     class: String,
     place: Place,
-    /// The share of pages that have the part.
+    /// The share of pages that have this part.
     share: f64,
 }
 
@@ -99,12 +99,12 @@ pub struct Template {
     metadata: bool,
     related: usize,
     reviews: usize,
-    /// The range of each list of words from which the site takes its words.
+    /// The range within each list of words from which the site takes its words.
     words: (usize, usize),
     section: Option<&'static str>,
 }
 
-/// A thing: the values of each part that is shown.
+/// A thing that a page describes: the values of each part that the site shows.
 pub struct Thing(Vec<Vec<String>>);
 
 fn pick_one<'w, T: ?Sized>(words: &[&'w T], chance: &mut Rng) -> &'w T {
@@ -138,7 +138,7 @@ impl Template {
         beside.truncate(4 + chance.usize(..5));
         let of_fields = fields.map(|(number, part)| (number, *part));
         for (number, part) in of_fields.chain(beside.into_iter().map(|part| (99, part))) {
-            // Some sites lack some of the fields.
+            // Some fields are left out, because some real sites lack them.
             if number != 0 && number != 99 && chance.f64() < 0.1 {
                 continue;
             }
@@ -175,7 +175,8 @@ impl Template {
                 },
             });
         }
-        // The name of the thing is the heading. The other parts are in the site's own order.
+        // The name of the thing is the heading, so it stays first. The order of the other parts is random for each
+        // site.
         chance.shuffle(&mut shown[1..]);
         let low = chance.usize(..40);
         Template {
@@ -216,7 +217,7 @@ impl Template {
         }
     }
 
-    /// A word from the site's range of a list.
+    /// A word from the site's range within a list of words.
     fn pick_known<'w>(&self, words: &'w [&'w str], chance: &mut Rng) -> &'w str {
         if words.len() < 8 {
             return pick_one(words, chance);

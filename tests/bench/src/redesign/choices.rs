@@ -1,5 +1,5 @@
-//! Random choices that depend only on a seed and on the name of the choice ([`Choices`]). So neither the order nor the
-//! number of choices matters, nor the page on which they are made.
+//! Random choices that depend only on a seed and on the name of the choice ([`Choices`]). So a choice is the same on
+//! all pages, whatever other choices are made before it.
 
 use std::hash::Hasher;
 

@@ -1,5 +1,5 @@
-//! Writes prices, dates and telephone numbers in another form. The form is chosen for the whole site, so a value is
-//! written in the same way on all pages.
+//! Writes prices, dates and telephone numbers in another form. The form is chosen once for the whole site, so all pages
+//! write a value in the same way.
 
 use std::sync::LazyLock;
 
@@ -32,7 +32,7 @@ pub(super) fn rewrite_formats(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// Rewrites a whole text in the form of the new layout.
+/// Rewrites all prices, dates and telephone numbers in a text in the form of the new layout.
 pub(super) fn rewrite_text(text: &str, choices: &Choices) -> String {
     let price = |found: &Captures<'_>| format_price(found, choices);
     let phone = |found: &Captures<'_>| format_phone(found, choices);

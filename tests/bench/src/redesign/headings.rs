@@ -14,7 +14,7 @@ pub(super) fn change_heading_levels(tree: &mut Tree, choices: &Choices) {
             continue;
         };
         let what = format!("heading {}", element.signature());
-        // The main heading of a page mostly stays a main heading.
+        // The main heading (`h1`) keeps its level with a higher probability than other headings.
         let (kept, deeper, higher) = if level == 0 { (8, 9, 9) } else { (4, 7, 9) };
         let new = match choices.number(&what) % 10 {
             number if number < kept => continue,

@@ -26,8 +26,8 @@ pub(super) fn add_sidebar(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// Short texts of the page that the new block repeats. The kinds of their elements are chosen at random for the site;
-/// the heading is included.
+/// Short texts of the page for the new block. The heading is included. Which kinds of elements are repeated is chosen
+/// at random for the whole site.
 fn repeated_texts(tree: &Tree, choices: &Choices) -> Vec<String> {
     let is_chosen = |node: NodeId| {
         let parent = tree.parent(node);

@@ -96,7 +96,7 @@ fn reword_text(text: &str, choices: &Choices) -> Option<String> {
         (_, 4..7) => capitalise(&folded),
         _ => words.to_uppercase(),
     };
-    // Whether labels end with a colon is chosen for the whole site.
+    // Whether labels end with a colon is chosen once for the whole site.
     let colon = match choices.number("colons") % 3 {
         0 => "",
         1 => ":",

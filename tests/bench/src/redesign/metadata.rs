@@ -1,11 +1,11 @@
-//! Changes data for programs: microdata, JSON-LD, `meta` elements and the title.
+//! Changes the data that a page has for programs: microdata, JSON-LD, `meta` elements and the title.
 
 use serde_json::{Value, json};
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// Properties of schema.org that classes are often named after.
+/// Properties of schema.org that are often used as class names, too.
 const PROPERTIES: [&str; 10] = [
     "name",
     "price",
@@ -28,7 +28,7 @@ pub(super) fn change_microdata(tree: &mut Tree, choices: &Choices) {
         };
         if is_dropped {
             for name in ["itemprop", "itemscope", "itemtype", "property", "typeof"] {
-                // In a `meta` element, `property` is not microdata but the name, so it stays.
+                // `property` is the name of a `meta` element, and not microdata, so it stays there.
                 if element.tag != "meta" {
                     element.remove(name);
                 }
@@ -50,7 +50,7 @@ fn is_json_ld(tree: &Tree, node: NodeId) -> bool {
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/ld+json"))
 }
 
-/// Drops JSON-LD, converts it into a graph, or adds one with the name of the page's subject.
+/// Drops JSON-LD, converts it into a graph, or adds JSON-LD with the name of the page's subject.
 pub(super) fn change_json_ld(tree: &mut Tree, choices: &Choices) {
     let mut scripts = tree.elements_of("script");
     scripts.retain(|script| is_json_ld(tree, *script));

@@ -1,4 +1,4 @@
-//! Renames or drops classes, ids and other attributes. A name is replaced by the same new name everywhere.
+//! Renames or drops classes, ids and other attributes. On all pages, a name is replaced by the same new name.
 
 use super::choices::Choices;
 use super::tree::Tree;
@@ -52,7 +52,7 @@ const STYLES: [Style; 6] = [
 
 pub(super) fn rename_classes(tree: &mut Tree, choices: &Choices) {
     let style = *choices.pick("style of classes", &STYLES);
-    // Rename only a share of the classes, because sites are not always rebuilt completely.
+    // Often only a share of the classes is renamed, because sites are not always rebuilt completely.
     let share = *choices.pick("share of classes", &[0.3, 0.7, 1.0]);
     for node in tree.elements() {
         let Some(element) = tree.element_mut(node) else {
@@ -76,7 +76,7 @@ fn new_class(token: &str, style: Style, choices: &Choices) -> String {
     let what = format!("new class {token}");
     let block = choices.pick(&format!("block {what}"), &BLOCKS);
     let part = choices.pick(&format!("part {what}"), &PARTS);
-    // There are more classes than words, so a number keeps the new names distinct.
+    // The number keeps the new names distinct, because there are fewer words than classes.
     let number = choices.number(&what) % 97;
     match style {
         Style::Words => format!("{block}__{part}-{number}"),
@@ -126,18 +126,18 @@ fn capitalise(word: &str) -> String {
     first.unwrap_or_default() + characters.as_str()
 }
 
-/// Letters and digits that look like a hash.
+/// Letters and digits that look like a hash. The same number always gives the same ones.
 fn draw_letters(number: u64, count: usize) -> String {
     const OF: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let mut rng = fastrand::Rng::with_seed(number);
-    // The first character is no digit, because names must not begin with one.
+    // The first character must not be a digit, because names must not begin with one.
     let digit = |rng: &mut fastrand::Rng, at: usize| OF[rng.usize(..if at == 0 { 52 } else { 62 })];
     (0..count)
         .map(|at| char::from(digit(&mut rng, at)))
         .collect()
 }
 
-/// An id without its digits, because they may be a counter on the page.
+/// An id without its digits, which may be a counter on the page.
 fn without_digits(id: &str) -> String {
     id.chars()
         .filter(|character| !character.is_ascii_digit())

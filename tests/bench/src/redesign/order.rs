@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// Elements that can be moved by themselves. Headings and paragraphs cannot, because they belong to the element after
+/// Elements that can be moved by themselves. Headings and paragraphs stay, because they belong to the element after
 /// them.
 const BLOCKS: [&str; 8] = [
     "div", "section", "article", "aside", "ul", "table", "form", "dl",
@@ -13,7 +13,7 @@ const BLOCKS: [&str; 8] = [
 
 const HEADINGS: [&str; 9] = ["h1", "h2", "h3", "h4", "h5", "h6", "dt", "label", "p"];
 
-/// A parent with more children than this is a list or a text, so its children stay in order.
+/// The most children of an element that are reordered. An element with more children is a list or a text.
 const MOST: usize = 60;
 
 pub(super) fn rearrange_elements(tree: &mut Tree, choices: &Choices) {
@@ -43,7 +43,7 @@ fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choic
         let Some(own_signature) = own(*child) else {
             continue;
         };
-        // Repeated blocks are a list and stay in order. A block after a heading belongs to it and stays there.
+        // Several similar blocks are a list and stay in order. A block that follows a heading stays after it.
         let alike = children
             .iter()
             .filter(|one| own(**one).as_ref() == Some(&own_signature));
@@ -66,7 +66,7 @@ fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choic
     tree.set_children(parent, all);
 }
 
-/// Sorts the rows of a table by their labels, in a random order of labels.
+/// Sorts the rows of a table by their labels, in an order that is random for the site.
 fn sort_rows(tree: &mut Tree, table: NodeId, choices: &Choices) {
     let children = tree.children(table).to_vec();
     let is_row = |node: &NodeId| tree.tag(*node) == "tr" && tree.element_children(*node).len() == 2;

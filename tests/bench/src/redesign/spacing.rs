@@ -1,4 +1,4 @@
-//! Changes white space: the indentation, spaces around texts, and no-break spaces between words.
+//! Changes white space: the indentation, the space around texts, and the space between words.
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
@@ -17,7 +17,7 @@ pub(super) fn change_spacing(tree: &mut Tree, choices: &Choices) {
             continue;
         }
         let new = match text.trim().is_empty() {
-            // A space between two words is visible, so it must stay a space.
+            // White space between two words is visible, so it must remain.
             true => "\n  ".to_owned(),
             false if is_joined && text.trim().chars().count() <= 30 => text.replace(' ', "\u{a0}"),
             false if is_padded => pad_at_spaces(text),

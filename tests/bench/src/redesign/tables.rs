@@ -22,7 +22,7 @@ pub(super) fn tables_to_blocks(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// The rows of a table. Rows of tables within it are left out.
+/// The rows of a table, without those of tables inside it.
 fn rows_of(tree: &Tree, table: NodeId) -> Vec<NodeId> {
     let mut rows = Vec::new();
     for child in tree.element_children(table) {
@@ -44,7 +44,7 @@ fn cells_of(tree: &Tree, row: NodeId) -> Vec<NodeId> {
     cells
 }
 
-/// Turns each row of two cells into a term and its description.
+/// Turns a table into a description list. Each row of two cells becomes a term and its description.
 fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     let mut children = Vec::new();
     for row in rows {
@@ -57,7 +57,7 @@ fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     replace_table_children(tree, table, children);
 }
 
-/// Turns the table, its rows and its cells into blocks.
+/// Turns a table, its rows and its cells into `div` elements.
 fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     for row in rows {
         for cell in cells_of(tree, *row) {
@@ -69,7 +69,8 @@ fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     replace_table_children(tree, table, rows.to_vec());
 }
 
-/// Replaces the children of the former table. Its captions stay first; all its other elements are dropped.
+/// Replaces the children of an element that was a table. Its captions stay first, and all other old children are
+/// dropped.
 fn replace_table_children(tree: &mut Tree, table: NodeId, children: Vec<NodeId>) {
     let mut all = tree.element_children(table);
     all.retain(|child| tree.tag(*child) == "caption");

@@ -1,5 +1,4 @@
-//! Tests that generated redesigns keep the values on every page, whatever the seed, and that they can handle difficult
-//! pages.
+//! Tests that generated redesigns keep the values on every page, whatever the seed, and that hostile pages do no harm.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -45,7 +44,7 @@ fn collapse_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Removes all white space, because visible text has none between blocks.
+/// Removes all white space, because visible text may have none between blocks.
 fn without_spaces(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -71,7 +70,7 @@ fn the_values_stay_on_the_page() {
         }
     }
     assert!(judged > 500, "{judged} values were judged");
-    // A few values may be missing: within a longer text, a label may have been reworded or lines moved.
+    // A few values may be missing: a label within a longer text may have been reworded, or lines may have moved.
     let most = judged / 50;
     assert!(
         lost.len() <= most,
@@ -89,7 +88,7 @@ fn the_same_seed_gives_the_same_page_and_another_seed_another() {
     }
 }
 
-/// A page that contains something for every kind of change.
+/// A page on which every kind of change can be made.
 const PAGE: &str = r#"<!DOCTYPE html><html><head><title>Nine lives</title>
 <meta property="og:title" content="Nine lives"><script type="application/ld+json">{"@type": "Book", "name": "Nine lives"}</script>
 </head><body><div class="product-page" id="main"><div class="inner"><h1 class="title" itemprop="name">Nine lives</h1></div>

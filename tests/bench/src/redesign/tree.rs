@@ -1,4 +1,4 @@
-//! A page that can be changed ([`Tree`]). Nothing here recurses, so the depth of a page does not matter.
+//! An HTML page that can be changed ([`Tree`]). No function is recursive, so pages may be nested deeply.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ const VOID: [&str; 18] = [
     "keygen", "link", "meta", "param", "source", "track", "wbr",
 ];
 
-/// Elements whose text is written unchanged.
+/// Elements whose text is written without escaping.
 const RAW: [&str; 6] = ["script", "style", "xmp", "iframe", "noembed", "noframes"];
 
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl Element {
         self.attributes.retain(|(one, _)| one != name);
     }
 
-    /// Identifies the kind of an element on all pages of a site: its tag and class.
+    /// The kind of an element on all pages of a site: its tag and class, such as `div.price`.
     pub(super) fn signature(&self) -> String {
         format!("{}.{}", self.tag, self.get("class").unwrap_or_default())
     }
@@ -159,7 +159,7 @@ impl Tree {
         self.append(node, within);
     }
 
-    /// Replaces a parent with one of its children. The other children are removed.
+    /// Replaces a node by one of its children. The other children are removed.
     pub(super) fn unwrap(&mut self, node: NodeId, child: NodeId) {
         let kind = std::mem::replace(&mut self.nodes[child].kind, Kind::Gone);
         let children = std::mem::take(&mut self.nodes[child].children);
@@ -311,7 +311,7 @@ impl Tree {
 
     fn write_text(&self, node: NodeId, text: &str, in_ascii: bool, html: &mut String) {
         let parent = self.parent(node);
-        // A parser drops the first line end in these elements, so write an additional one.
+        // An HTML parser drops a line end at the beginning of these elements, so one more is written.
         let drops = matches!(self.tag(parent), "pre" | "textarea" | "listing");
         if drops && text.starts_with('\n') && self.children(parent).first() == Some(&node) {
             html.push('\n');

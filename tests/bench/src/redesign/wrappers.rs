@@ -1,4 +1,4 @@
-//! Adds elements around blocks, removes such elements, and marks up texts in leaves.
+//! Puts elements around blocks, removes such elements, and marks up the texts of small elements.
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
@@ -22,7 +22,7 @@ const BLOCKS: [&str; 15] = [
     "p",
 ];
 
-/// Elements in which a wrapper may be. Out of other elements, a browser would move it.
+/// Elements in which a wrapper is allowed. A browser would move it out of other elements.
 const PLACES: [&str; 11] = [
     "body",
     "div",
@@ -37,7 +37,7 @@ const PLACES: [&str; 11] = [
     "blockquote",
 ];
 
-/// Elements that mostly contain a value or a label.
+/// Small elements that mostly contain a value or a label.
 const LEAVES: [&str; 9] = ["td", "th", "dd", "dt", "li", "p", "h1", "div", "span"];
 
 /// Class names that page builders give to wrappers.

@@ -24,13 +24,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn Error>;
 
-/// Requests at a time to each site. With one, spider-rs ends a crawl at the first page without new links, whatever else
-/// is queued.
+/// The number of requests in flight to each site. With one, spider-rs ends a crawl at the first page without new links,
+/// whatever else is queued.
 const IN_FLIGHT: usize = 2;
 
-/// The fields to extract, and the file of results.
+/// The fields to extract from each page, and the file for the results.
 struct Extraction {
-    /// Name, XPath, whether all values are wanted.
+    /// For each field: its name, its XPath, and whether all values are wanted instead of the first one.
     fields: Vec<(String, Expression, bool)>,
     items: BufWriter<File>,
     pages: u64,
@@ -64,7 +64,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// spider-rs crawls one site at a time, from one URL.
+/// The seeds by their sites, because spider-rs crawls one site at a time.
 fn seeds_by_site(task: &Value) -> BTreeMap<String, Vec<String>> {
     let mut sites = BTreeMap::<String, Vec<String>>::new();
     for seed in task["seeds"].as_array().into_iter().flatten() {
@@ -95,7 +95,7 @@ async fn crawl_site(site: String, seeds: Vec<String>, follow: bool) {
             follow
         }));
     if seeds.len() > 1 {
-        // Else a crawl begins by forgetting them.
+        // Without this call, the crawl would forget the links that are added below.
         website.persist_links();
         let links: HashSet<_> = seeds
             .iter()
@@ -127,7 +127,7 @@ impl Extraction {
         })
     }
 
-    /// Writes the fields of a page.
+    /// Writes the fields of a page to the file of results.
     fn take_page(&mut self, page: &Page) {
         let Some(body) = page.get_bytes().filter(|_| page.status_code.is_success()) else {
             return;
@@ -140,7 +140,7 @@ impl Extraction {
 
     fn extract(&self, body: &[u8]) -> Map<String, Value> {
         let mut found = Map::new();
-        // Otherwise libxml2 looks for the encoding in the page.
+        // For UTF-8 pages, the encoding is given, because libxml2 would otherwise look for it in the page.
         let encoding = std::str::from_utf8(body).is_ok().then_some("utf-8");
         let options = options(encoding);
         let Ok(document) = Parser::default_html().parse_string_with_options(body, options) else {

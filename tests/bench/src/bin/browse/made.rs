@@ -14,7 +14,7 @@ pub const SMALL_CRAWLS: u64 = 1_000;
 /// The number of pages on each site.
 pub const PAGES_OF_SITE: u64 = 2;
 
-/// One page in this many has the outcome `blocked`, which is the rarest outcome.
+/// One page in this many has the rarest outcome, `blocked`.
 const BLOCKED: u64 = 100_000;
 
 pub struct Made {
@@ -28,7 +28,7 @@ SELECT 'app/c' || n, 'app', 'c' || n, '{\"url\":\"https://example.com/\"}', 'run
     '{\"pages\":1,\"outcomes\":{\"ok\":1}}', strftime('%Y-%m-%dT%H:%M:%fZ', 1767268800 - n, 'unixepoch'),
     '2026-01-02T12:00:00.000Z', iif(n = 0, ?2, 0) FROM n";
 
-/// Nine of ten pages belong to the crawl `c0`.
+/// SQL that inserts the pages from `?1` to `?2`. Nine of ten belong to the crawl `c0`.
 const PAGES: &str = "
 WITH RECURSIVE n (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ?2)
 INSERT INTO pages (position, _id, app_id, crawl_id, url, site, depth, outcome, status_code, mapping,
@@ -46,7 +46,7 @@ SELECT n + 1,
 FROM (SELECT n, iif(n % 10 = 0, 'c' || (1 + n / 10 % ?5), 'c0') AS crawl,
     'https://www.s' || (n / ?3) || '.example/people/' || n AS url FROM n)";
 
-/// One of three records is open.
+/// SQL that inserts records. One of three is open (has missing values).
 const RECORDS: &str = "
 WITH RECURSIVE n (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ?2)
 INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at)
@@ -71,7 +71,8 @@ impl Made {
         self.pages / 2
     }
 
-    /// Fills an empty store file. Nothing is synced, because after a crash the file would not be used.
+    /// Fills an empty store file. Nothing is synced to the disk, because a file that is incomplete after a crash would
+    /// not be used.
     pub fn fill(&self, file: &Path) -> rusqlite::Result<()> {
         let conn = Connection::open(file)?;
         conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")?;

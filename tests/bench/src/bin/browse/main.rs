@@ -22,7 +22,7 @@ use made::Made;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// The longest wait that is accepted for each read, in milliseconds.
+/// The longest wait for each read that counts as good, in milliseconds.
 const WAITED: f64 = 200.0;
 
 struct Arguments {

@@ -11,7 +11,7 @@ use webfill_bench::visit::timed_get;
 
 use crate::Failure;
 
-/// Another address than the default, so that this does not disturb a dashboard on this machine.
+/// The address of the measured dashboard. It is not the default, so that a dashboard on this machine is not disturbed.
 const PLACE: &str = "127.7.7.7:8081";
 
 /// The number of requests after the first one, and the pause between two requests.
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 const OVERVIEW: &str = "/dashboard/";
 
-/// The element of the overview with the number of the store's resolved records.
+/// The HTML attribute of the element that shows the number of resolved records. The overview must contain it.
 const FIGURE: &str = "id=\"resolved\"";
 
 pub struct Waited {
@@ -50,7 +50,7 @@ pub fn measure_overview(store: &Path) -> Result<Waited, Failure> {
     }
 }
 
-/// Drops a file from the machine's page cache.
+/// Drops a file from the machine's page cache, so that it is read from the disk.
 fn drop_from_cache(store: &Path) -> Result<(), Failure> {
     let mut file = std::ffi::OsString::from("of=");
     file.push(store);
@@ -92,7 +92,7 @@ impl Dashboard {
                 .ok_or_else(|| format!("the dashboard has ended: {said:?}"))?;
             said.push(line?);
         }
-        // The rest of the output must be read, too. Otherwise a full pipe would block the dashboard.
+        // The rest of the output is read, too, because a full pipe would block the dashboard.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(dashboard)
     }

@@ -15,12 +15,12 @@ use crate::made::{Made, PAGES_OF_SITE, SMALL_CRAWLS};
 const ROWS: u32 = 50;
 /// The number of pages of a list that are read one after another.
 const PAGES_READ: usize = 20;
-/// The number of further reads at other positions in the store.
+/// The number of reads at other positions in the store, for each kind of read.
 const CHECKS: u64 = 20;
-/// The number up to which the dashboard counts.
+/// The dashboard counts rows only up to this number.
 const COUNT_TO: u64 = 10_000;
 
-/// Measures all reads. Returns the longest wait for each of them.
+/// Measures all kinds of reads. Returns the longest wait for each kind.
 pub async fn measure(
     uri: &StoreUri,
     made: &Made,

@@ -1,5 +1,5 @@
-//! Real pages that `extraction/fetch-pages` has fetched. They are selected for an average size of some 160 KB. Each is
-//! served several times, under numbered folders.
+//! Real pages that `extraction/fetch-pages` has fetched. They are selected so that their average size is about 160 KB.
+//! Each page is served several times, in numbered folders.
 
 use std::path::{Path, PathBuf};
 

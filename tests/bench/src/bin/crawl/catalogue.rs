@@ -4,7 +4,7 @@ use webfill_bench::catalogue_pages::item;
 
 use crate::web::{Answer, Pages, page_answer, robots_answer};
 
-/// A generated shop, with the answer for each page prepared.
+/// A generated shop. The answer for each page is prepared before the measurement.
 pub struct Catalogue {
     answers: Vec<Answer>,
 }

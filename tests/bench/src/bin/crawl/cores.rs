@@ -6,17 +6,17 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-/// Does what starts servers, on the last core.
+/// Runs `work`, which starts servers, on the last core.
 pub fn on_last<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     on(<[usize]>::last, work)
 }
 
-/// Does what starts measured processes, on the first core.
+/// Runs `work`, which starts measured processes, on the first core.
 pub fn on_first<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     on(<[usize]>::first, work)
 }
 
-/// With only one core, everything shares it.
+/// Runs `work` on the chosen core. If there is only one core, everything shares it.
 fn on<T>(
     choose: fn(&[usize]) -> Option<&usize>,
     work: impl FnOnce() -> Result<T, Failure>,
@@ -53,7 +53,7 @@ fn parse_list(list: &str) -> Vec<usize> {
     ranges.flatten().collect()
 }
 
-/// Moves this thread.
+/// Moves this thread to the cores in the list.
 fn keep_to(list: &str) -> Result<(), Failure> {
     let thread = std::fs::read_link("/proc/thread-self")?;
     let thread = thread.file_name().ok_or("this thread has no number")?;

@@ -1,6 +1,6 @@
-//! (c) The CPU time of all processes for each page, in milliseconds, on one core and with delay 0. In the same run,
-//! Scrapy and spider-rs crawl the same web with the same links and fields, for comparison. webfill and spider-rs obey
-//! robots.txt; Scrapy does not read it.
+//! (c) The CPU time of all processes for each page, in milliseconds, on one core and with delay 0. In the same run, the
+//! crawlers Scrapy and spider-rs crawl the same web with the same links and fields, for comparison. webfill and
+//! spider-rs obey robots.txt; Scrapy does not read it.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ use crate::webfill::{Crawl, Fields, bench_file};
 /// 16 are in flight at a time, as is Scrapy's default.
 const SITES: u8 = 16;
 
-/// The number of pages of each kind, in the full and in the small size.
+/// The number of small and of real pages, each for the full and for the small size of the benchmark.
 const SMALL_PAGES: [usize; 2] = [10_000, 1_500];
 const REAL_PAGES: [usize; 2] = [6_000, 300];
 
-/// The pages to crawl.
+/// A web to crawl: its seeds, its depth, and the limits for the cost.
 struct Course {
     name: &'static str,
     seeds: Vec<String>,
@@ -36,7 +36,7 @@ struct Course {
     limits: [f64; 2],
 }
 
-/// Small pages, reached by links.
+/// Measures the cost of small pages, which are found by links.
 pub fn measure_small_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
     let catalogue = catalogue(size);
     let described = catalogue.describe();
@@ -70,7 +70,7 @@ fn small_course(web: &Web) -> Course {
     }
 }
 
-/// Real pages, given as seeds.
+/// Measures the cost of real pages, which are all seeds.
 pub fn measure_real_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
     let articles = Articles::load()?;
     let described = articles.describe();
@@ -108,7 +108,7 @@ impl Course {
         let (millis, fields) = (millis_per_page(ours.cost.cpu, ours.pages()), ours.fields()?);
         let peers = [
             ("Scrapy", Some(scrapy::command()?)),
-            // An optimised program is no measure for a debug build.
+            // spider-rs is an optimised program, so it is not compared with a debug build.
             ("spider-rs", size.pick(spider_rs::command(), None)),
         ];
         let mut verdicts = Vec::new();
@@ -166,7 +166,7 @@ pub fn millis_per_page(cpu: Duration, pages: u64) -> f64 {
     cpu.as_secs_f64() * 1e3 / pages.max(1) as f64
 }
 
-/// A value without texts that consist of white space, because only the peers count these as values. `None` if nothing
+/// Removes texts of white space from a value, because only the other crawlers count them as values. `None` if nothing
 /// is left.
 fn without_blanks(value: &Value) -> Option<Value> {
     let is_blank = |item: &Value| item.as_str().is_some_and(|text| text.trim().is_empty());

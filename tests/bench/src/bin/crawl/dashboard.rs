@@ -22,13 +22,13 @@ const BROWSERS: usize = 3;
 /// The number of crawls, each of which has a sentence in the overview.
 const CRAWLS: usize = 20;
 
-/// The delay of each site, in seconds. The robots.txt of the benchmark `pace` demands it.
+/// The delay of each site, in seconds, as its robots.txt demands.
 const DELAY_S: u64 = 1;
 
 /// The most CPU time that the browsers may add, in percent of a core.
 const MOST: f64 = 2.0;
 
-/// The least rate of requests, as a share of the rate that politeness allows.
+/// The least rate of requests, as a share of the highest rate that the delays allow.
 const RATE: f64 = 0.95;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -39,7 +39,7 @@ const AT_ONCE: usize = 1_000;
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(200);
 
-/// The time at the beginning of a turn that is not measured, because pages are loaded or connections closed.
+/// The time at the beginning of a turn that is not measured, because pages are being loaded or connections closed.
 const SETTLES: Duration = Duration::from_secs(3);
 
 struct Plan {
@@ -59,14 +59,14 @@ impl Plan {
         }
     }
 
-    /// The number of pages that each site needs, so that the crawl does not end before the last turn.
+    /// The number of pages on each site. There are so many that the crawl does not end before the last turn.
     fn pages_of_site(&self) -> usize {
         let turns = 2 * self.turns as u32 * (self.turn + 3 * SETTLES);
         ((self.warm_up + turns + 2 * WAIT).as_secs() / DELAY_S) as usize
     }
 }
 
-/// The CPU time of the dispatcher in one turn, and the number of pages requested.
+/// The results of one turn: the CPU time of the dispatcher as a share of a core, and the rate of requested pages.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     share: f64,
@@ -207,7 +207,7 @@ fn log_in(browser: &Browser, dashboard: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The number of pages that a browser's overview shows; empty if it shows none.
+/// The number of crawled pages that the overview in a browser shows; empty if it shows none.
 fn pages_shown(browser: &Browser) -> String {
     let script = "return document.getElementById('pages')?.textContent ?? ''";
     let shown = browser.run_script(script, json!([]));

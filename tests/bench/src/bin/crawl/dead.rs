@@ -43,7 +43,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     if ended != Some(sites as u64) {
         return Err(format!("{} of {sites} sites were met", crawled.summary["outcomes"]).into());
     }
-    // Compare the largest samples of both halves, because a process that is ending uses less memory.
+    // The largest samples of the two halves are compared, because a process that is ending uses less memory.
     let middle = samples.len() / 2;
     let (first, second) = samples.split_at(middle);
     let (first, second) = (largest(first), largest(second));
@@ -64,7 +64,7 @@ fn unused_port() -> Result<u16, Failure> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// One URL for each address. Each is a separate site.
+/// The seeds: one URL for each loopback address, which is a separate site.
 fn seeds(port: u16, sites: usize) -> Vec<String> {
     let address = |site: usize| {
         let [.., a, b, c] = (site as u32 + 0x10_0000).to_be_bytes();

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::processes::cpu_of_tree;
 use crate::web::{Answer, Pages, Web, page_answer};
 
-/// The number of requests in the full and in the small size, and the number of unmeasured requests before them.
+/// The number of requests in the full and in the small size, and the number of earlier requests that are not measured.
 const REQUESTS: [usize; 2] = [500, 50];
 const WARM_UP: usize = 50;
 
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(15);
 /// How long the idle fleet is measured in the full and in the small size, in seconds.
 const IDLE_S: [u64; 2] = [20, 6];
 
-/// Another address than the default, so that this does not disturb a fleet on this machine.
+/// The address of the measured fleet. It is not the default, so that a fleet on this machine is not disturbed.
 pub(crate) const HOST: &str = "127.7.7.7";
 
 const WAIT: Duration = Duration::from_secs(20);
@@ -89,7 +89,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// A dispatcher and, if wanted, a supervisor with a worker for each core. They have their own folder.
+/// A dispatcher and, if requested, a supervisor with a worker for each core. Their files are in a separate folder.
 pub(crate) struct Fleet {
     processes: Vec<Child>,
     sockets: Sockets,
@@ -101,7 +101,8 @@ pub(crate) struct Fleet {
 const DISPATCHER: &[&str] = &["dispatcher", "--listen", HOST, "--state", "dispatcher"];
 
 impl Fleet {
-    /// Starts a dispatcher and a supervisor for the web at this port, with further settings.
+    /// Starts a dispatcher and a supervisor. The supervisor's requests go to the web at this port. `change` adds
+    /// settings to each command.
     pub(crate) fn start_with_supervisor(
         web_port: u16,
         change: impl Fn(&mut Command),
@@ -160,7 +161,7 @@ impl Fleet {
         })
     }
 
-    /// The time from sending the request to the server's receipt of the request for its page.
+    /// Measures the time from sending a request for a page until the web's server has received the fetch of this page.
     fn time_request(&self, number: usize, web: &Web) -> Result<Duration, Failure> {
         let host = format!("site-{number}.example");
         let request =
@@ -195,7 +196,7 @@ impl Fleet {
 
     /// The share of a core used by all processes while there is nothing to do.
     fn measure_idle_share(&self, measured: Duration) -> Result<f64, Failure> {
-        // Wait until the work for the last pages is done.
+        // Wait until the last pages are processed.
         std::thread::sleep(Duration::from_secs(3));
         let cpu = || self.processes.iter().map(cpu_of_tree).sum::<Duration>();
         let (before, started) = (cpu(), Instant::now());

@@ -1,8 +1,8 @@
 //! (j) The cost of durability. Everything is on disk before it is confirmed. The rates of pages and of accepted URLs
-//! are compared with those of the same binary when syncs do nothing.
+//! are compared with those of the same program if syncing to the disk does nothing.
 //!
-//! Both are measured alternately, in several rounds on the disk of the folder for temporary files, and the best round
-//! counts. On a disk in memory, both rates are equal.
+//! The two variants are measured alternately, in several rounds on the disk of the folder for temporary files, and the
+//! best round of each counts. On a disk in memory, the rates are equal.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,8 +18,8 @@ use crate::webfill::{Crawl, bench_file};
 
 const ROUNDS: [usize; 2] = [3, 1];
 
-/// The number of lists in the full and in the small size, and the number of requests in each list. They are sent one
-/// after another, as by a single client.
+/// The number of lists in the full and in the small size, and the number of requests in each list. A single client
+/// sends the lists one after another.
 const LISTS: [usize; 2] = [100, 20];
 const LIST: usize = 1_000;
 const SITES: usize = 500;
@@ -64,7 +64,7 @@ fn build_no_sync(folder: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The rate with syncs as a share of the rate without. The best round of each counts.
+/// The rate with syncing, as a share of the rate without. The best round of each counts.
 fn measure_sync_share(
     what: &str,
     size: Size,

@@ -1,3 +1,3 @@
-//! Why a benchmark could not be measured.
+//! The error of a benchmark that could not be measured.
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

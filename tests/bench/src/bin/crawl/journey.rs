@@ -1,5 +1,5 @@
-//! (k) The cost of logging each step of each task, which `webfill trace` uses: the CPU time for each page, compared
-//! with a crawl without this logging. Both are measured alternately, and the best round of each counts.
+//! (k) The cost of logging each step of each task, as `webfill trace` needs it: the CPU time for each page, compared
+//! with a crawl without these logs. The two variants are measured alternately, and the best round of each counts.
 
 use webfill_bench::{Limit, Size, Verdict};
 
@@ -28,7 +28,7 @@ pub fn run(size: Size) -> Result<Verdict, Failure> {
     })
 }
 
-/// The CPU time for each page at this log level, in milliseconds.
+/// The CPU time for each page, in milliseconds, if the log has this level.
 fn measure_cost(crawl: &Crawl, level: &str) -> Result<f64, Failure> {
     let crawled = crawl.run_with(
         |command| {

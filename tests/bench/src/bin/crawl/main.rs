@@ -108,7 +108,7 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     if wants("dashboard") {
         verdicts.extend(dashboard::run(size)?);
     }
-    // `names` runs only on request, because it needs a separate system.
+    // `names` does not run by default, because it needs a separate system.
     if wanted.iter().any(|wanted| wanted == "names") {
         verdicts.extend(names::run(size)?);
     }

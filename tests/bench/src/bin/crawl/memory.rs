@@ -14,8 +14,8 @@ const WORKERS: usize = 8;
 const CONCURRENCY: usize = 64;
 const FETCHES: usize = WORKERS * CONCURRENCY;
 
-/// There are twice as many sites as fetches. Sites are assigned to workers at random, and each worker must have enough
-/// of them.
+/// The number of sites. It is twice the number of fetches, because sites are assigned to workers at random and each
+/// worker must have enough of them.
 const SITES: usize = 2 * FETCHES;
 
 /// How long the server holds each page, so that all fetches are in flight most of the time.
@@ -23,7 +23,7 @@ const HOLD: Duration = Duration::from_secs(3);
 
 const LIMIT_MIB: f64 = 400.0;
 
-/// The real pages, with a delay before each answer.
+/// The real pages, each with a delay before the answer.
 struct Slow(Articles);
 
 impl Pages for Slow {
@@ -73,7 +73,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// A crawl whose seeds are first one page of each site, then a second page of each, and so on.
+/// Prepares a crawl. Its seeds are first one page of each site, then a second page of each, and so on.
 fn build_crawl(port: u16, paths: &[String]) -> Crawl {
     let spread = paths.iter().zip((0..SITES).cycle());
     let flags = format!(

@@ -1,5 +1,5 @@
-//! (f) The rate of MongoDB requests at 1,000 pages a second: the paced crawl of (d), with its store and cache in a
-//! separate server, where every page completes a record. The server itself counts the requests.
+//! (f) The rate of MongoDB requests at 1,000 pages a second. The crawl is that of (d), but its store and cache are in a
+//! separate MongoDB server, and every page completes a record. The server itself counts the requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,7 +89,7 @@ struct RequestCounter {
     thread: std::thread::JoinHandle<Result<RequestCounts, Failure>>,
 }
 
-/// The counts, with their times.
+/// The counts of requests, each with the time at which it was read.
 struct RequestCounts(Vec<(Instant, i64)>);
 
 impl RequestCounter {
@@ -117,7 +117,7 @@ async fn count_requests(uri: &str, over: &AtomicBool) -> Result<RequestCounts, F
     while !over.load(Ordering::Relaxed) {
         let status = database.run_command(doc! {"serverStatus": 1}).await?;
         let requests = status.get_document("network")?.get_i64("numRequests")?;
-        // The requests that this benchmark has sent itself are subtracted.
+        // Each reading of the count is itself a request, so these requests are subtracted.
         counted.push((Instant::now(), requests - counted.len() as i64));
         tokio::time::sleep(SAMPLE_EVERY).await;
     }
@@ -125,7 +125,7 @@ async fn count_requests(uri: &str, over: &AtomicBool) -> Result<RequestCounts, F
 }
 
 impl RequestCounts {
-    /// The number of MongoDB requests a second, in the same window of time in which the pages are counted.
+    /// The number of MongoDB requests a second, in the same period in which the pages are counted.
     fn rate_within(&self, seen: &ServerView) -> Result<f64, Failure> {
         let mut within = self.0.iter().filter(|(at, _)| seen.window.contains(at));
         let (Some(first), Some(last)) = (within.next(), within.next_back()) else {

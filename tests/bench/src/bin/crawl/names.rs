@@ -1,7 +1,7 @@
 //! (h) The effect of dead names on healthy sites: 1,000 healthy sites are crawled together with 1,000 sites whose name
-//! servers never answer. The crawl is the paced one of (d), with names that the system resolves. The pace is measured
-//! by the log of the healthy sites' server. The dead sites are fed first, so that the crawl begins like one on an
-//! offline machine.
+//! servers never answer. The crawl is that of (d), but its names are resolved by the system. The pace is measured by
+//! the log of the healthy sites' server. The dead sites are fed first, so that the crawl begins like one on an offline
+//! machine.
 //!
 //! tests/bench/run.sh starts it in a separate system, where this program is the name server.
 
@@ -15,7 +15,7 @@ use crate::pace::{self, DELAY, Plan, Sites};
 use crate::web::Web;
 use crate::webfill::{Crawl, bench_file};
 
-/// URLs of each dead site.
+/// The number of URLs of each dead site.
 const DEAD_PAGES: usize = 5;
 
 pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {

@@ -17,14 +17,14 @@ use crate::webfill::{Crawl, bench_file};
 
 pub const DELAY: Duration = Duration::from_secs(1);
 
-/// One paced crawl.
+/// The settings of one crawl whose pace is measured.
 #[derive(Clone, Copy)]
 pub struct Plan {
     pub sites: usize,
     /// The time after which the crawl is ended.
     pub duration: Duration,
-    /// The time after the first request that is not counted, because the first request to each site costs more than
-    /// later ones.
+    /// The time after the first request in which nothing is counted, because the first request to each site costs more
+    /// than later ones.
     pub warm_up: Duration,
 }
 
@@ -76,9 +76,9 @@ impl Pages for Sites {
     }
 }
 
-/// One crawl, as the server's log shows it.
+/// The results of one crawl, according to the server's log.
 pub struct ServerView {
-    /// Pages a second within the window of time.
+    /// The number of pages a second within the counted period `window`.
     pub rate: f64,
     pub window: Range<Instant>,
     pub short_gaps: usize,
@@ -169,8 +169,8 @@ fn scrape(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
     Ok(seen)
 }
 
-/// Evaluates the server's log. A robots.txt is the only request that a page may follow without delay. `end` is the end
-/// of the crawl, if its first request came late.
+/// Evaluates the server's log. Only after a robots.txt, a page may follow without delay. `end` is the end of the crawl,
+/// if its first request came late.
 pub fn evaluate_arrivals(
     web: &Web,
     plan: Plan,
@@ -179,7 +179,7 @@ pub fn evaluate_arrivals(
     let mut arrivals = web.take_arrivals();
     arrivals.retain(|arrival| arrival.path != "/robots.txt");
     let first = arrivals.front().ok_or("not one page was asked for")?.at;
-    // The window ends before the crawl does, because the crawl started up before its first request.
+    // The counted period ends three seconds before the crawl, which needed some time before its first request.
     let end = end.unwrap_or(first + plan.duration) - Duration::from_secs(3);
     let window = first + plan.warm_up..end;
     let counted = arrivals

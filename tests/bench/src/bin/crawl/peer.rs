@@ -1,4 +1,4 @@
-//! Measures a run of another crawler on the same web, with the same XPath expressions.
+//! Measures another crawler (a peer) on the same web, with the same XPath expressions.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::processes::{Cost, measure};
 use crate::webfill::Fields;
 
-/// A crawl to run.
+/// A crawl that another crawler performs.
 pub struct PeerCrawl {
     pub seeds: Vec<String>,
     /// The mapping file that has the XPath expressions.
@@ -22,7 +22,7 @@ pub struct PeerCrawl {
     pub hosts: Vec<String>,
 }
 
-/// The results of the run.
+/// The results of another crawler's run.
 pub struct PeerResult {
     pub cost: Cost,
     pub pages: u64,

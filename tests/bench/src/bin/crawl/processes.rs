@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 
-/// /proc counts CPU time in hundredths of a second on all common Linux systems.
+/// The unit of CPU times in /proc. It is a hundredth of a second on all common Linux systems.
 const TICK: Duration = Duration::from_millis(10);
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// The time between two samples of memory. It is longer, because the kernel walks every memory mapping for a sample.
+/// The time between two samples of memory. It is longer than the one for CPU times, because the kernel walks every
+/// memory mapping for a sample.
 const MEMORY_EVERY: Duration = Duration::from_millis(500);
 
-/// Sums over a tree of processes, in KiB.
+/// The memory of a tree of processes, in KiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The memory in which a page shared by several processes counts only once (PSS).
@@ -35,7 +36,8 @@ pub type Roles = BTreeMap<String, (usize, Memory)>;
 pub struct Cost {
     pub cpu: Duration,
     pub elapsed: Duration,
-    /// The CPU time by role, as last sampled. The sum is slightly less than `cpu`.
+    /// The CPU time by role, as last sampled. The sum is slightly less than `cpu`, because processes run on after their
+    /// last sample.
     pub roles: BTreeMap<String, Duration>,
     /// The largest total memory that was sampled.
     pub peak: Memory,
@@ -44,7 +46,7 @@ pub struct Cost {
     pub exit_code: Option<i32>,
 }
 
-/// Runs a command to its end. `while_it_runs` gets each sample of memory.
+/// Runs a command to its end and measures it. `while_it_runs` is called with each sample of memory.
 pub fn measure(
     mut command: Command,
     mut while_it_runs: impl FnMut(&Roles),
@@ -123,7 +125,7 @@ fn process_tree(root: &Child) -> Vec<Process> {
     let mut found = Vec::new();
     let mut ahead = vec![root.id()];
     while let Some(pid) = ahead.pop() {
-        // If the process has ended meanwhile, it is left out.
+        // A process without a CPU time has ended meanwhile, so it is left out.
         let Some(cpu) = read_cpu_time(&format!("/proc/{pid}/stat"), OWN) else {
             continue;
         };

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::webfill::bench_file;
 
-/// Runs `spider.py`.
+/// The command that runs `spider.py` with Scrapy.
 pub fn command() -> Result<Command, Failure> {
     let mut command = Command::new(python_path()?);
     command.arg(bench_file("spider.py"));
@@ -25,7 +25,7 @@ fn python_path() -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Scrapy's version.
+/// The version of the installed Scrapy.
 pub fn version() -> Result<String, Failure> {
     let output = Command::new(python_path()?)
         .args([

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use crate::webfill::bench_file;
 
-/// Runs the program that `tests/bench/run.sh` builds, or that in SPIDER_RS; `None` if there is none.
+/// The command that runs spider-rs: the program that `tests/bench/run.sh` builds, or the one that SPIDER_RS names.
+/// `None` if there is none.
 pub fn command() -> Option<Command> {
     let path = match std::env::var_os("SPIDER_RS") {
         Some(path) => PathBuf::from(path),
@@ -15,7 +16,7 @@ pub fn command() -> Option<Command> {
     path.exists().then(|| Command::new(path))
 }
 
-/// The version in the lock file of that program.
+/// The version of spider-rs in the lock file of its program.
 pub fn version() -> String {
     let lock = std::fs::read_to_string(bench_file("spider-rs/Cargo.lock")).unwrap_or_default();
     let mut lines = lock.lines().skip_while(|line| *line != "name = \"spider\"");

@@ -14,12 +14,12 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::failure::Failure;
 
-/// An answer with head and body, as it is sent.
+/// A whole HTTP answer, head and body, as it is sent.
 pub type Answer = Arc<[u8]>;
 
-/// The served pages.
+/// The pages that a web serves.
 pub trait Pages: Send + Sync + 'static {
-    /// The answer for a path. `host` is that of the request, including the port.
+    /// The answer for a path; `None` for 404. `host` is the requested host, including the port.
     fn answer(&self, host: &str, path: &str) -> Option<Answer>;
 
     /// How long each request is held before it is answered.
@@ -42,7 +42,7 @@ struct Seen {
     in_flight: AtomicUsize,
 }
 
-/// The running server. It ends with this process.
+/// A running server. It ends with this process.
 pub struct Web {
     pub port: u16,
     seen: Arc<Seen>,
@@ -116,7 +116,7 @@ async fn accept(listener: std::net::TcpListener, pages: Arc<dyn Pages>, seen: Ar
                     Arc::clone(&seen),
                 ));
             }
-            // The process has no free descriptor. Others will be closed soon.
+            // The process has no free file descriptor. Others will be closed soon, so it waits a moment.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }

@@ -11,10 +11,10 @@ use webfill_bench::program::binary;
 use crate::failure::Failure;
 use crate::processes::{Cost, Roles, measure};
 
-/// The values of each page's fields.
+/// For each page, the values of its fields.
 pub type Fields = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// A crawl to run.
+/// A `webfill crawl` to run.
 pub struct Crawl {
     /// The seeds, one line each.
     pub seeds: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Crawl {
     pub flags: Vec<String>,
 }
 
-/// The results of the run.
+/// The results of a `webfill crawl`.
 pub struct CrawlResult {
     pub cost: Cost,
     pub summary: Value,
@@ -32,7 +32,7 @@ pub struct CrawlResult {
 }
 
 impl Crawl {
-    /// Runs the crawl in its own folder. `watch` gets each sample of the processes' memory.
+    /// Runs the crawl in a new folder. `watch` is called with each sample of the processes' memory.
     pub fn run(&self, watch: impl FnMut(&Roles)) -> Result<CrawlResult, Failure> {
         self.run_with(|_| {}, watch)
     }

@@ -1,5 +1,6 @@
-//! Whether values that are said to be right with some probability are right that often. The values are those of gaps, so
-//! no known value has shown them; those that are too uncertain to be filled count as well.
+//! Checks whether the stated probabilities of values are true: whether values that are said to be right with some
+//! probability are right that often. The values are those proposed for gaps, even those that are too uncertain to be
+//! filled.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ const CERTAIN: f64 = 0.99;
 struct Bucket {
     values: usize,
     right: usize,
-    /// The sum of the probabilities.
+    /// The sum of the stated probabilities.
     said: f64,
 }
 
@@ -44,7 +45,7 @@ impl Bucket {
 }
 
 impl Calibration {
-    /// Adds the gaps of a table for which something was read.
+    /// Adds all gaps of a table for which a value was read.
     pub fn add_table(&mut self, table: &Table, folder: &Path) -> Result<(), Failure> {
         let evidence = read_evidence(folder)?;
         for (at, row) in table.rows.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Tables about the things on pages whose true values are known. Some of the values are deleted, and some of the others
-//! are replaced by wrong ones.
+//! Tables about things on pages whose true values are known. Some values of a table are deleted, and some others are
+//! replaced by wrong ones.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use webfill_bench::sites::{Failure, LabelledPage, Site, normalise_spaces};
 /// The layouts: a table of labels and values, a German description list, linked data, and attributes.
 const LAYOUTS: [&str; 4] = ["rows", "definitions", "linked-data", "attributes"];
 
-/// The columns of the table. A made site may lack some of these fields.
+/// The columns of the table. A generated site may lack some of these fields.
 const FIELDS: [&str; 6] = ["name", "maker", "price", "date", "city", "colour"];
 
 /// The separator between several values in one cell.
 pub const BETWEEN: &str = "|";
 
-/// Pages of things of one kind, and the columns of their table.
+/// Things of one kind with their pages, and the columns of a table about them.
 pub struct Catalogue {
     pub name: String,
     pub fields: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Thing {
     pub truth: Vec<Truth>,
 }
 
-/// The true value of a cell. It is empty if the page has none.
+/// The true value of a cell. It is empty if the page has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Truth {
     /// A single value. The page has it in each of these spellings.
@@ -38,7 +38,7 @@ pub enum Truth {
     List(Vec<String>),
 }
 
-/// The content of a cell of the table.
+/// What the table contains in a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Given {
     /// An empty cell whose page has no value, so it must stay empty.
@@ -74,7 +74,7 @@ impl Truth {
 
     /// Whether a filled cell has the true value.
     pub fn matches(&self, cell: &str) -> bool {
-        // A page may show a shortened text in one place and the whole text in another.
+        // A page may show a shortened text (`...`) in one place and the whole text in another.
         let is_same = |value: &String| match normalise_spaces(value).trim_end().strip_suffix("...")
         {
             Some(begin) => normalise_spaces(cell).starts_with(begin.trim_end()),
@@ -115,7 +115,7 @@ impl Catalogue {
         }
     }
 
-    /// A catalogue of several sites of one kind, with all of their fields.
+    /// A catalogue of several sites about things of one kind, with all of their fields.
     pub fn of_sites(name: &str, sites: &[Site]) -> Catalogue {
         let pages = || sites.iter().flat_map(|site| &site.pages);
         let fields: BTreeSet<&String> = pages().flat_map(|page| page.truth.keys()).collect();
@@ -141,10 +141,11 @@ impl Catalogue {
         }
     }
 
-    /// Makes a table at random. The same shares and the same `draw` always give the same table.
+    /// Makes a table with random gaps and wrong values. The same shares and the same `draw` always give the same table.
     pub fn draw_table(&self, deleted: f64, wrong: f64, draw: u64) -> Table {
         let shares = (deleted * 100.0) as u64 * 1_000 + (wrong * 100.0) as u64;
-        // The seed includes the name, so that different tables are not spoilt in the same places.
+        // The seed includes the name, so that tables with different names have their gaps and wrong values in different
+        // places.
         let seed = self
             .name
             .bytes()
@@ -178,7 +179,7 @@ impl Catalogue {
                 given: given.collect(),
             });
         }
-        // Mix the rows of different sites, as in real tables.
+        // The rows of different sites are mixed, as in real tables.
         chance.shuffle(&mut rows);
         Table {
             fields: self.fields.clone(),
@@ -187,8 +188,8 @@ impl Catalogue {
     }
 }
 
-/// Whether a field of a site has several values. Values are only spellings of one value if they share a word, or if one
-/// of them contains all others.
+/// Whether a field of a site has several values. If the values share a word, or one of them contains all others, they
+/// are spellings of one value.
 fn is_list(site: &Site, field: &str) -> bool {
     let words = |value: &String| -> BTreeSet<String> {
         let words = value.split_whitespace().map(str::to_lowercase);
@@ -211,7 +212,7 @@ fn is_list(site: &Site, field: &str) -> bool {
 impl Thing {
     fn new(page: &LabelledPage, truth: Vec<Truth>) -> Thing {
         Thing {
-            // Use plain HTTP, so that `webfill fill` needs no TLS.
+            // The pages are served by plain HTTP, so that `webfill fill` needs no TLS.
             url: page.url.as_str().replacen("https:", "http:", 1),
             html: page.html.clone(),
             truth,
@@ -223,7 +224,7 @@ impl Thing {
             let values = page.truth.get(field);
             let value = values.and_then(|values| values.first());
             let value = value.map(|value| match field {
-                // People write prices as plain numbers.
+                // In tables, people write prices as plain numbers.
                 "price" => value.replace(['$', ','], ""),
                 _ => value.clone(),
             });

@@ -1,5 +1,5 @@
-//! Small tables, as most tables are: ten pages of each site. Some sites are generated; real ones come from the folder
-//! that `LEARN_PAGES` names.
+//! Measures small tables, as most tables are: ten pages of each site. Some sites are generated. Real ones come from the
+//! folder that `LEARN_PAGES` names.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::judging::{self, FillQuality};
 use crate::running::fill;
 use crate::{DIRTY, Draw, SPARSE, USUAL, create_folder, web};
 
-/// The number of pages of a made site, and the number of sites of each kind.
+/// The number of pages of a generated site, and the number of sites of each kind.
 const PAGES: usize = 10;
 const SITES: u64 = 2;
 
-/// The quality that is reached at present on small tables that were spoilt in one way.
+/// The quality that webfill reaches at present on small tables, for one way to spoil them.
 pub struct Reached {
     draw: Draw,
     coverage: f64,
@@ -26,7 +26,7 @@ pub struct Reached {
     wrong_listed: f64,
 }
 
-/// The quality that is reached on made sites.
+/// The quality that webfill reaches on generated sites.
 pub const ON_MADE: [Reached; 3] = [
     Reached {
         draw: USUAL,
@@ -48,7 +48,7 @@ pub const ON_MADE: [Reached; 3] = [
     },
 ];
 
-/// The quality that is reached on real sites.
+/// The quality that webfill reaches on real sites.
 pub const ON_REAL: [Reached; 3] = [
     Reached {
         draw: USUAL,
@@ -70,7 +70,7 @@ pub const ON_REAL: [Reached; 3] = [
     },
 ];
 
-/// A catalogue for each kind of made things.
+/// A catalogue for each kind of generated things.
 pub fn made() -> Vec<Catalogue> {
     let of_kind = |vertical: &&webfill_bench::made_verticals::Vertical| {
         let sites: Vec<Site> = (0..SITES).map(|site| vertical.site(site, PAGES)).collect();
@@ -79,7 +79,7 @@ pub fn made() -> Vec<Catalogue> {
     MEASURED.iter().map(|vertical| of_kind(&vertical)).collect()
 }
 
-/// A catalogue for each group of sites whose names begin alike.
+/// A catalogue for each group of sites whose names have the same first part, such as `book` in `book-1`.
 pub fn real_catalogues(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
     let mut kinds: BTreeMap<String, Vec<Site>> = BTreeMap::new();
     for site in load_labelled_sites(folder)? {
@@ -92,7 +92,7 @@ pub fn real_catalogues(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
     Ok(catalogues.collect())
 }
 
-/// Fills each table in each draw, and judges the results.
+/// Spoils each table in each way, fills it, and judges the results.
 pub fn measure(
     name: &str,
     catalogues: &[Catalogue],

@@ -1,4 +1,4 @@
-//! Judges the outputs of `webfill fill` against the truth.
+//! Judges the outputs of `webfill fill` by the true values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::catalogue::{Given, Row, Table};
 /// Cells, by the positions of their row and field.
 type Cells = BTreeSet<(usize, usize)>;
 
-/// Counts over one or several tables.
+/// The results over one or several tables.
 #[derive(Default)]
 pub struct FillQuality {
     /// The number of gaps whose page has a value, and how many of them are filled correctly and wrongly. A gap whose
@@ -19,15 +19,16 @@ pub struct FillQuality {
     gaps: usize,
     right: usize,
     wrong: usize,
-    /// Gaps in columns of which the site has a correct known value: how many there are, and how many are filled.
+    /// The gaps in columns for which the same site has a correct known value: how many there are, and how many are
+    /// filled.
     known_fields: (usize, usize),
     rows: usize,
     right_rows: usize,
     /// The number of rows with gaps, and how many of them have all gaps filled correctly and nothing filled wrongly.
     rows_with_gaps: usize,
     completed: usize,
-    /// The number of known values on fetched pages, and how many of them are listed as doubts: for wrong values and for
-    /// correct ones.
+    /// The known values on fetched pages: how many there are, and how many of them are listed as doubts. First for
+    /// wrong known values, then for correct ones.
     wrong_known: (usize, usize),
     right_known: (usize, usize),
 }
@@ -140,7 +141,7 @@ impl FillQuality {
     }
 }
 
-/// The sites and fields with at least one correct known value.
+/// The fields of each site for which the table has a correct known value.
 fn known_fields(table: &Table) -> BTreeSet<(&str, usize)> {
     let of_row = |row: &Row| {
         let given = row.given.iter().enumerate();
@@ -156,8 +157,8 @@ fn share(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
-/// Prints all mistakes: gaps filled wrongly or not at all, and known values listed wrongly or not at all. Each comes
-/// with its evidence.
+/// Prints all mistakes, each with its evidence: gaps filled wrongly or not at all, and known values that were listed
+/// wrongly or not at all.
 pub fn print_mistakes(table: &Table, folder: &Path) -> Result<(), Failure> {
     let filled: Vec<Vec<String>> = read_records(&folder.join("books.filled.csv"))?;
     let listed = read_doubts(table, folder)?;
@@ -199,7 +200,7 @@ pub fn print_mistakes(table: &Table, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of the evidence, by row and column.
+/// The lines of the evidence file, by row and column.
 pub fn read_evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>, Failure> {
     let text = std::fs::read_to_string(folder.join("books.evidence.jsonl"))?;
     let mut lines: BTreeMap<(usize, String), Vec<Value>> = BTreeMap::new();

@@ -27,15 +27,15 @@ use running::{accept_all, fill, remove_mappings};
 use webfill_bench::sites::Failure;
 use webfill_bench::{Limit, Size, Verdict, report};
 
-/// A measurement, with its goal and its limit. The goal is that of the command. The limit is what is reached at
-/// present; if the goal is missed, the report shows it.
+/// A figure to measure, with its goal and its limit. The goal is what the command should reach. The limit is what it
+/// reaches at present. If the goal is missed, the report says so.
 struct Aim {
     what: &'static str,
     goal: Limit,
     limit: Limit,
 }
 
-/// A way to spoil a table.
+/// A way to spoil a table: the shares of values that are deleted or wrong.
 #[derive(Clone, Copy)]
 struct Draw {
     name: &'static str,
@@ -80,7 +80,7 @@ const RIGHT_ROWS: Aim = Aim {
     goal: Limit::AtLeast(0.95),
     limit: Limit::AtLeast(0.85),
 };
-/// This aim and `RIGHT_LISTED` count only known values whose page was fetched.
+/// In this aim and in `RIGHT_LISTED`, only known values with a fetched page count.
 const WRONG_LISTED: Aim = Aim {
     what: "wrong known values that are listed, share",
     goal: Limit::AtLeast(0.99),
@@ -167,7 +167,7 @@ fn measure_usual(
     println!("{}: {:.1} s, with the fetching", draw.name, cost.seconds);
     let judged = FillQuality::compare_with_truth(&table, &folder)?;
     judged.print();
-    // Run the command again with all pages stored. It then learns, reads, judges and writes, but fetches nothing.
+    // The command runs again when all pages are stored. Then it learns, reads, judges and writes, but fetches nothing.
     remove_mappings(&folder)?;
     let again = fill(&table, &folder, address, None)?;
     accept_all(&folder)?;

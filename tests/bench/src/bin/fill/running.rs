@@ -10,19 +10,18 @@ use webfill_bench::sites::Failure;
 use crate::catalogue::Table;
 use crate::write_table;
 
-/// The time between two readings of the largest memory, which the kernel forgets when the process ends.
+/// The time between two readings of the peak memory. The kernel forgets it when the process ends.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Cost {
     pub seconds: f64,
-    /// The time for which the command itself ran on a core. On a busy machine, the elapsed time is mostly spent waiting
-    /// for a core.
+    /// The time for which the command itself ran on a core. On a busy machine, the elapsed time says little.
     pub core_seconds: f64,
     /// The largest memory of the command itself. The processes of its crawl do not count.
     pub peak_kib: u64,
 }
 
-/// Runs the command on the table in this folder, without delays.
+/// Runs `webfill fill` on the table in this folder, without delays. Returns its time and memory.
 pub fn fill(
     table: &Table,
     folder: &Path,
@@ -71,17 +70,17 @@ fn largest_memory(process: u32) -> Option<u64> {
 
 /// The time that all threads of a process have spent on cores, in user and in system mode.
 fn core_seconds(process: u32) -> Option<f64> {
-    /// Linux reports these times in hundredths of a second, whatever the kernel's own tick is.
+    /// The unit of these times is a hundredth of a second, whatever tick the kernel itself uses.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the process may contain spaces, so skip it. The figures come after it.
+    // The fields come after the name of the process, which may contain spaces.
     let (_, figures) = stat.rsplit_once(") ")?;
     let mut times = figures.split(' ').skip(11).map(str::parse::<u64>);
     let (user, system) = (times.next()?.ok()?, times.next()?.ok()?);
     Some((user + system) as f64 / TICKS)
 }
 
-/// Removes the learned mappings. The pages stay.
+/// Removes the learned mappings, but not the stored pages.
 pub fn remove_mappings(folder: &Path) -> Result<(), Failure> {
     for name in ["mappings", "learned"] {
         std::fs::remove_dir_all(folder.join("books.webfill").join(name))?;

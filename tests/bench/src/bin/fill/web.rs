@@ -1,4 +1,4 @@
-//! The web of the catalogues, on loopback.
+//! Serves the pages of the catalogues on loopback.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use webfill_bench::sites::Failure;
 
 use crate::catalogue::Thing;
 
-/// The pages, by host and path.
+/// The HTML of each page, by host and path.
 type Pages = HashMap<String, String>;
 
 /// Serves the pages of all things until the process ends. Returns the server's address.
@@ -26,7 +26,7 @@ pub fn serve<'t>(things: impl Iterator<Item = &'t Thing>) -> Result<String, Fail
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let pages = Arc::clone(&pages);
-            // An error means that the client has closed the connection.
+            // The thread ends when the client closes the connection, so an error is ignored.
             std::thread::spawn(move || answer_requests(&pages, stream).is_ok());
         }
     });

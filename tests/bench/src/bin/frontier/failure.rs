@@ -1,3 +1,3 @@
-//! Why the frontier could not be measured.
+//! The error of a measurement of the frontier that failed.
 
 pub type Failure = Box<dyn std::error::Error>;

@@ -1,4 +1,4 @@
-//! Runs the frontier through the same steps as the dispatcher does, one million URLs after another.
+//! Runs the frontier through the same steps as a dispatcher does, one million URLs (a lap) after another.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,9 +12,9 @@ use crate::laps::{Lap, Watch};
 use crate::plan::{MILLION, PAGES_PER_COMMIT, Plan};
 use crate::web::{LINKS, NEW_LINKS, Web};
 
-/// The measurements to judge.
+/// The results of a measurement.
 pub struct Measured {
-    /// The lowest rate of all laps, in links judged a second on the core.
+    /// The lowest rate of all laps: the number of links judged in a second of CPU time.
     pub rate: f64,
     /// The rate of the first lap.
     pub first_rate: f64,
@@ -47,7 +47,7 @@ pub fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
         first_rate = first_rate.or(Some(lap.core_rate()));
     }
     let (_, peak_mib) = memory_mib()?;
-    // Closing the frontier moves the write-ahead log into the file.
+    // When the frontier is closed, it moves its write-ahead log into the file.
     drop(frontier);
     let bytes_a_url = disk_bytes(dir)? as f64 / web.known as f64;
     let begun = Instant::now();
@@ -78,7 +78,7 @@ fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result
     Ok(())
 }
 
-/// Completes the pages of one commit. The time for making the links is not counted.
+/// Completes the pages of one commit, and measures this. The time for making the links is not counted.
 fn complete_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
     let mut watch = Watch::start()?;
     let mut leased = Vec::new();

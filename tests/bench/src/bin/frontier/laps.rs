@@ -1,4 +1,4 @@
-//! Measures time by the clock, and time on the core.
+//! Measures the elapsed time and the CPU time of this thread.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use webfill_bench::core_time::time_on_core;
 
 use crate::failure::Failure;
 
-/// The number of links judged in a lap, and the time that this took: by the clock, and on the core.
+/// The number of links judged in a lap, the elapsed time, and the CPU time.
 #[derive(Default)]
 pub struct Lap {
     pub links: u64,
@@ -27,7 +27,7 @@ impl Lap {
         self.links as f64 / self.time.as_secs_f64()
     }
 
-    /// The rate by the time on the core. It is the rate of an otherwise idle machine.
+    /// The number of links judged in a second of CPU time. On an idle machine, the rate by the clock is the same.
     pub fn core_rate(&self) -> f64 {
         self.links as f64 / self.core.as_secs_f64()
     }
@@ -47,7 +47,7 @@ impl Watch {
         })
     }
 
-    /// The time since the start or the previous lap.
+    /// The elapsed time and the CPU time since the start or the previous lap.
     pub fn lap(&mut self) -> Result<Lap, Failure> {
         let now = Watch::start()?;
         let time = now.begun - self.begun;

@@ -28,7 +28,7 @@ use peer::measure_peer;
 use plan::{MILLION, Plan};
 use web::{LINKS, NEW_LINKS};
 
-/// The same allocator as in the program.
+/// The same allocator as in webfill itself.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

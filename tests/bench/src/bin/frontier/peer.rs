@@ -1,4 +1,4 @@
-//! The simplest method, for comparison with the frontier.
+//! Measures the simplest method to recognise known URLs, for comparison with the frontier.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::laps::{Lap, Watch};
 use crate::plan::{MILLION, PAGES_PER_COMMIT, Plan};
 use crate::web::{Web, url};
 
-/// Measures the simplest method on the same links: each link is hashed and inserted, and new ones are also added to a
-/// queue. Its table is filled with all earlier URLs in sorted order, which is the best case for it.
+/// Measures the simplest method on the same links: each link is hashed and inserted into a table, and new ones are also
+/// added to a queue. Before that, the table is filled with all earlier URLs in sorted order, which is the best case.
 pub fn measure_peer(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
     let mut db = Connection::open(dir.join("peer.db"))?;
     db.execute_batch(

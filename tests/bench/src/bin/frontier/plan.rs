@@ -1,4 +1,4 @@
-//! The sizes of the measurement, as the arguments set them.
+//! The sizes of the measurement, read from the arguments.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The crawled web.
+//! The web that the measured frontier crawls.
 
 /// The number of links on a page, and how many of them are new.
 pub const LINKS: u64 = 100;
@@ -6,7 +6,7 @@ pub const NEW_LINKS: u64 = 20;
 
 const SITES: u64 = 100_000;
 
-/// A web that is generated while it is crawled. A number always stands for the same URL.
+/// A web that is generated while it is crawled. The same number always stands for the same URL.
 pub struct Web {
     pub known: u64,
     rng: fastrand::Rng,
@@ -44,7 +44,7 @@ impl Web {
         self.rng.u64(..self.known)
     }
 
-    /// One of the latest ten thousand URLs, which come from the latest five hundred pages.
+    /// A recent URL: one of the latest ten thousand, which come from the latest five hundred pages.
     fn draw_nearby_url(&mut self) -> u64 {
         self.known - 1 - self.rng.u64(..self.known.min(10_000))
     }

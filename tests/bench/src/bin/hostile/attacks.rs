@@ -30,15 +30,15 @@ const INFOS: usize = 20_000;
 const STATUSES: usize = 50_000;
 const STOPS: usize = 300_000;
 
-/// The number of requests with patterns in a list: many with light patterns, or few with heavy ones, which need a
+/// The number of requests in a list with patterns: many with light patterns, or few with heavy ones that need a
 /// megabyte each.
 const LIGHT: usize = 40_000;
 const HEAVY: usize = 2_000;
 
-/// The sizes of two messages: one slightly below the allowed size, and one above it.
+/// The sizes of two lists in bytes: one slightly below the longest allowed message, and one above it.
 const LONG_BYTES: [usize; 2] = [15 << 20, 65 << 20];
 
-/// The pause between two lists, so that the dispatcher and not this machine limits the load.
+/// The pause between two lists. It makes the dispatcher, and not the attacking program, the limit of the load.
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl Kind {
@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// The name of the key for one client of this kind.
+    /// The name of the key of a client. Clients of the same kind are numbered.
     pub(crate) fn key_name(self, number: usize) -> String {
         format!("{}-{number}", self.name())
     }
@@ -141,7 +141,7 @@ fn pause(lasts: Duration, is_over: &AtomicBool) {
     }
 }
 
-/// A list of requests, each for another crawl with its own pattern.
+/// A list of requests. Each is for another crawl, which has its own pattern.
 fn pattern_list(key: &str, requests: usize, tail: &str) -> Vec<u8> {
     let request = |nth: usize| {
         json!({

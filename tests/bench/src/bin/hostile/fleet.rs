@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::attacks::KINDS;
 use crate::site::Site;
 
-/// Another address than the default, so that this does not disturb a fleet on this machine.
+/// The address of the measured fleet. It is not the default, so that a fleet on this machine is not disturbed.
 const HOST: &str = "127.7.7.9";
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -145,7 +145,7 @@ impl Drop for Fleet {
     }
 }
 
-/// A connection to the control socket.
+/// A connection to the dispatcher's control socket.
 pub(crate) struct Client {
     socket: zmq::Socket,
 }

@@ -124,7 +124,7 @@ fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// Makes the crawls that the attacks need, and begins the crawl that runs during the attacks.
+/// Makes the crawls that the attacks need, and starts a crawl that runs during the attacks.
 fn prepare(fleet: &Fleet, crawls: usize, pages: usize) -> Result<(), Failure> {
     let honest = fleet.client("honest")?;
     let blocked =

@@ -1,4 +1,4 @@
-//! Clients that feed URLs.
+//! Clients that feed URLs to the dispatcher.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::dispatcher::HOST;
 const CLIENTS: u64 = 4;
 const LIST: u64 = 1_000;
 
-/// So many sites that the delay of none holds anything up.
+/// The number of sites. There are so many that no delay of a site slows the clients down.
 const SITES: u64 = 20_000;
 
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
@@ -32,7 +32,8 @@ impl Clients {
         ))
     }
 
-    /// Feeds the URLs with numbers in this range. Each client has one list under way.
+    /// Feeds the URLs with numbers in this range. Each client waits for the answer to its list before it sends the next
+    /// one.
     pub fn feed(self, from: u64, to: u64) -> Result<(), Failure> {
         let lists: Vec<u64> = (from..to).step_by(LIST as usize).collect();
         std::thread::scope(|scope| {

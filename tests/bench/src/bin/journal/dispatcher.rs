@@ -1,4 +1,4 @@
-//! A dispatcher's process in a folder of its own.
+//! The process of a dispatcher in a separate folder.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -12,13 +12,13 @@ use webfill_bench::program::binary;
 
 use crate::Failure;
 
-/// Not the default, so that a fleet on this machine is left alone.
+/// The address of the measured dispatchers. It is not the default, so that a fleet on this machine is not disturbed.
 pub const HOST: &str = "127.7.7.10";
 
-/// Where a standby answers probes.
+/// The address at which a standby answers probes.
 const PROBES: &str = "127.7.7.10:8090";
 
-/// The delay between the pages of a site.
+/// The delay between two requests to a site, in milliseconds.
 pub const DELAY_MS: u32 = 100;
 
 const READY_WITHIN: Duration = Duration::from_secs(600);
@@ -27,12 +27,12 @@ const CHECK_EVERY: Duration = Duration::from_millis(50);
 pub struct Dispatcher {
     process: Child,
     store: String,
-    /// Removed with the dispatcher.
+    /// The folder of the dispatcher's state, which is removed when this value is dropped.
     folder: tempfile::TempDir,
 }
 
 impl Dispatcher {
-    /// Starts one that serves.
+    /// Starts a dispatcher that serves.
     pub fn start(store: &str, has_journal: bool) -> Result<Dispatcher, Failure> {
         let journal = has_journal.to_string();
         let started = Dispatcher::run(
@@ -47,7 +47,7 @@ impl Dispatcher {
         Ok(started)
     }
 
-    /// Starts another one that stands by.
+    /// Starts another dispatcher, which stands by and has an empty folder.
     pub fn start_standby(&self) -> Result<Dispatcher, Failure> {
         Dispatcher::run(
             &self.store,
@@ -85,7 +85,7 @@ impl Dispatcher {
         })
     }
 
-    /// The number of the last record of its journal.
+    /// The number of the last record in the dispatcher's journal.
     pub fn last_record(&self) -> Result<u64, Failure> {
         let socket = zmq::Context::new().socket(zmq::REQ)?;
         socket.connect(&format!("tcp://{HOST}:5557"))?;
@@ -95,7 +95,7 @@ impl Dispatcher {
         Ok(record.ok_or("the dispatcher has no journal")?)
     }
 
-    /// Waits until a standby has applied this record.
+    /// Waits until the standby has applied the journal's record with this number.
     pub fn wait_for_record(&self, record: u64) -> Result<(), Failure> {
         let mut reported = String::new();
         wait_until("a standby is ready", || {
@@ -113,7 +113,8 @@ impl Dispatcher {
         })
     }
 
-    /// Its CPU time. Linux counts it in hundredths of a second, in the columns after the name in parentheses.
+    /// The CPU time of the dispatcher's process. Linux counts it in hundredths of a second, in the columns after the
+    /// name in parentheses.
     pub fn cpu_time(&self) -> Result<Duration, Failure> {
         let stat = self.read_proc("stat")?;
         let columns = stat.rsplit(") ").next().unwrap_or_default();
@@ -135,7 +136,7 @@ impl Dispatcher {
     }
 }
 
-/// What a standby reports to a probe.
+/// The answer of the standby to a probe.
 fn read_status() -> Result<String, Failure> {
     let mut stream = TcpStream::connect(PROBES)?;
     write!(
@@ -164,7 +165,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> Result<bool, Failure>) -> R
 
 impl Drop for Dispatcher {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // If the process has already ended, these calls fail.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

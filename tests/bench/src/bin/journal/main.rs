@@ -28,19 +28,19 @@ type Failure = Box<dyn std::error::Error>;
 
 /// The rate with a journal as a fraction of the rate without.
 const WANTED_SHARE: f64 = 0.8;
-/// How many seconds a new standby may take with two million URLs.
+/// The longest time in seconds until a new standby is ready, if the dispatcher has two million URLs.
 const WANTED_S: f64 = 60.0;
 
 struct Plan {
-    /// How many URLs the dispatcher has when the standby is started.
+    /// The number of URLs that the dispatcher has when the standby is started.
     urls: u64,
     rounds: u64,
-    /// How many of them are fed, and how many tasks closed, in a round.
+    /// The number of URLs that are fed in a round, and the number of tasks that are closed.
     fed: u64,
     closed: u64,
 }
 
-/// Rates a second, and for each second of the dispatcher's CPU time.
+/// The numbers of URLs fed and of tasks closed: in a second, and in a second of the dispatcher's CPU time.
 #[derive(Debug, Default, Clone, Copy)]
 struct Rates {
     fed: f64,
@@ -104,14 +104,15 @@ fn main() -> Result<ExitCode, Failure> {
                 plan.urls / 1_000
             ),
             ready.as_secs_f64(),
-            // The rest of a start does not shrink with the number of URLs.
+            // The small size has fewer URLs, but the rest of the start takes as long. So the limit is only four times
+            // smaller.
             Limit::AtMost(size.pick(WANTED_S, WANTED_S / 4.0)),
         ),
     ];
     Ok(report(&verdicts, size))
 }
 
-/// Feeds URLs to a dispatcher that has none, and closes some of its tasks.
+/// Measures a dispatcher without URLs: feeds URLs to it, and closes some of the tasks.
 fn measure(dispatcher: &Dispatcher, plan: &Plan, what: &str) -> Result<Rates, Failure> {
     let (begun, cpu) = (Instant::now(), dispatcher.cpu_time()?);
     Clients::connect()?.feed(0, plan.fed)?;
@@ -137,7 +138,7 @@ fn measure(dispatcher: &Dispatcher, plan: &Plan, what: &str) -> Result<Rates, Fa
     Ok(rates)
 }
 
-/// How long a new standby takes.
+/// Measures the time until a new standby is ready.
 fn measure_standby(serving: &Dispatcher, plan: &Plan) -> Result<Duration, Failure> {
     Clients::connect()?.feed(plan.fed, plan.urls)?;
     let record = serving.last_record()?;

@@ -1,4 +1,4 @@
-//! Supervisors that fetch nothing, and answer at once that all is well.
+//! Simulated supervisors that fetch nothing. They immediately report each task as done.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const SESSION: u64 = 1;
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Works on tasks until this many are closed, as far as the dispatcher has confirmed it.
+/// Closes tasks until the dispatcher has confirmed this many of them.
 pub fn close_tasks(wanted: u64) -> Result<(), Failure> {
     let tasks = (0..SUPERVISORS)
         .map(|number| SocketSpec::connect(number, Pattern::Dealer, format!("tcp://{HOST}:5555")));
@@ -49,7 +49,8 @@ pub fn close_tasks(wanted: u64) -> Result<(), Failure> {
             Err(error) => return Err(error.into()),
         }
         if Instant::now() >= next_heartbeat {
-            // More often at the end, when only the confirmation is missing.
+            // At the end no message arrives for some time, and heartbeats are sent more often to get the last
+            // confirmation.
             next_heartbeat = Instant::now() + HEARTBEAT_EVERY / 10;
             all.iter().for_each(Supervisor::send_heartbeat);
         }
@@ -64,9 +65,9 @@ struct Supervisor {
     credit: Credit,
     received: u64,
     outcomes_sent: u64,
-    /// How many tasks each message of outcomes has closed, from the first one on.
+    /// The number of closed tasks after each message of outcomes, from the first message on.
     closed: Vec<u64>,
-    /// How many tasks the dispatcher has confirmed.
+    /// The number of tasks that the dispatcher has confirmed as closed.
     confirmed: u64,
 }
 

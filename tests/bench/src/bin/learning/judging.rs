@@ -1,4 +1,4 @@
-//! Judges mappings that were learned from a few known records, on pages without known values.
+//! Judges mappings that were learned from a few known records, on pages whose values the learner does not know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use webfill_bench::sites::{LabelledPage, Site, Values, extract, normalise_spaces
 use webfill_learn::{Limits, Page, Task, learn};
 use webfill_mapping::{Engine, MappingSet, PageKind, Source};
 
-/// For each round, the number of known records and the share of wrong values among them.
+/// The rounds of the measurement. Each has a number of known records, and a share of wrong values among them.
 pub const ROUNDS: [(usize, f64); 5] = [(1, 0.0), (2, 0.0), (3, 0.0), (5, 0.0), (5, 0.3)];
 
 /// A field counts as a list if at least this share of its pages has several values.
 const LIST: f64 = 0.3;
 
-/// A field counts as good if it is read at least this well.
+/// A field counts as good if its F1 score is at least this.
 const GOOD: f64 = 0.95;
 
-/// Chains of processors, by field.
+/// For each field, its chain of processors as text.
 type Chains = BTreeMap<String, String>;
 
-/// The results for a number of known records, by site and field.
+/// The scores for one number of known records, by site and field.
 pub struct LearnScores(BTreeMap<(String, String), Counts>);
 
-/// The figures over all fields. They are means over fields, except for `micro_f1`, `precision` and `coverage`.
+/// The results over all fields. They are means over fields, except for `micro_f1`, `precision` and `coverage`.
 pub struct Figures {
     pub macro_f1: f64,
     pub micro_f1: f64,
@@ -31,7 +31,7 @@ pub struct Figures {
     pub precision: f64,
     /// The share of existing values that were read correctly.
     pub coverage: f64,
-    /// The figure for fields that are lists; `None` if there are none.
+    /// The mean F1 of fields that are lists; `None` if there are none.
     pub lists: Option<f64>,
     pub good_fields: f64,
     fields: usize,
@@ -46,7 +46,7 @@ struct Counts {
     read: f64,
     truly: f64,
     lists: f64,
-    /// The chain that was found last, in any draw.
+    /// The chain of processors that was learned last.
     chain: String,
 }
 
@@ -58,7 +58,7 @@ impl LearnScores {
                 judged.run_draw(site, known, wrong, draw);
             }
         }
-        // If a field is on no judged page of a site, it cannot be judged there.
+        // A field that is on no judged page of a site cannot be judged there.
         judged.0.retain(|_, counts| counts.truly > 0.0);
         judged
     }
@@ -111,7 +111,7 @@ impl LearnScores {
         }
     }
 
-    /// Prints the figures of each field, with the chain that was found last.
+    /// Prints the mean F1 of each field, with the chain that was learned last.
     pub fn print_fields(&self) {
         for ((site, field), counts) in &self.0 {
             println!(
@@ -159,7 +159,8 @@ impl Counts {
     }
 }
 
-/// The pages as input for the learner. A wrong value is the value of another page.
+/// The pages as input for the learner. On the pages `labelled`, the values are known. A share of them is wrong: each is
+/// the value of another page.
 fn learner_pages(
     pages: &[LabelledPage],
     labelled: &[usize],
@@ -227,7 +228,7 @@ fn learn_engine(pages: &[Page]) -> Option<(Engine, Chains)> {
     ))
 }
 
-/// Normalises values. Numbers are compared as numbers, because a record may have more zeros than a page.
+/// Normalises the values of a field. Numbers are compared as numbers, because a record may have more zeros than a page.
 fn normalise(values: Option<&Vec<String>>) -> BTreeSet<String> {
     let values = values.into_iter().flatten();
     values

@@ -9,14 +9,14 @@ use webfill_learn::{Limits, Page, Task, learn};
 use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
-/// The number of pages in the full and in the small size, and the size of each in bytes.
+/// The number of pages in the full and in the small size, and the size of each page in bytes.
 const PAGES: usize = 50;
 const PAGES_OF_SMALL: usize = 10;
 const BYTES: usize = 160_000;
 
 const FIELDS: [&str; 5] = ["title", "maker", "price", "weight", "people"];
 
-/// Measures the CPU time of this thread and the peak memory of the process.
+/// Learns from large pages. Measures the CPU time of this thread and the peak memory of the process.
 pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
     let count = size.pick(PAGES, PAGES_OF_SMALL);
     let pages: Result<Vec<Page>, Failure> = (0..count).map(page).collect();
@@ -51,7 +51,7 @@ pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// A typical page of a shop: a few values, and long lists of other things with similar values.
+/// A page as shops have them: a few values, and long lists of other things with similar values.
 fn page(number: usize) -> Result<Page, Failure> {
     let (title, maker) = (
         format!("Thing {number}"),

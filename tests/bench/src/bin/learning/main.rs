@@ -48,7 +48,8 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// The least macro F1 of each round. `lists` is the least for lists in the third round.
+/// The least macro F1 (the mean F1 of all fields) in each round. `lists` is the least for fields that are lists, in the
+/// third round.
 struct Least {
     rounds: [Limit; 5],
     /// For the last round, in which some records are wrong: the least share of correct values among those read.
@@ -62,7 +63,8 @@ const WANTED: Least = Least {
         Limit::None,
         Limit::AtLeast(0.95),
         Limit::None,
-        // In some draws, only one of five records is correct. Then the field is left out, as it should be.
+        // In some draws, only one of five records is correct. Then the field is rightly left out, so the limit is lower
+        // than 1.
         Limit::AtLeast(0.95),
     ],
     precision: Limit::AtLeast(0.985),
@@ -115,7 +117,7 @@ impl Options {
         self.part.as_deref().is_none_or(|wanted| wanted == part)
     }
 
-    /// Judges the requested rounds on these sites. `least` has the limits.
+    /// Runs the requested rounds on these sites, and judges the results by the limits in `least`.
     fn run_rounds(&self, name: &str, sites: &[Site], least: &Least) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         if sites.is_empty() {

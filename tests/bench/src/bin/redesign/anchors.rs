@@ -1,4 +1,5 @@
-//! The anchors that a rule may depend on. For a value on a page, finds rules with each kind of anchor.
+//! The anchors on which a rule may depend: the parts of a page by which it finds a value, such as an id or a label. For
+//! a value on a page, finds rules with each kind of anchor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +7,10 @@ use serde_json::{Value, json};
 use webfill_bench::sites::normalise_spaces;
 use webfill_document::{Document, Limits, NodeRef, check_xpath};
 
-/// The number of elements that may be anchors: the one with the value and its ancestors.
+/// The number of elements that are tried as anchors: the one with the value, and its ancestors.
 const LEVELS: usize = 6;
 
-/// The number of texts before a value that may be its label.
+/// The number of texts before a value that are tried as its label.
 const LABELS: usize = 3;
 
 /// The most characters of a label.
@@ -91,8 +92,8 @@ impl Anchor {
     }
 }
 
-/// All rules that find one of the values on the page. `common` has the texts that most pages of the site have; only
-/// these can be labels.
+/// All rules that find one of the values on the page. `common` contains the texts that most pages of the site have;
+/// only these can be labels.
 pub fn find_anchors(html: &str, values: &[String], common: &BTreeSet<String>) -> BTreeSet<Anchor> {
     let document = Document::parse_html(html, &Limits::default());
     let mut found = BTreeSet::new();
@@ -119,8 +120,8 @@ pub fn find_anchors(html: &str, values: &[String], common: &BTreeSet<String>) ->
     found
 }
 
-/// The position of the value in an element, as the end of an XPath. It is empty if the element's whole text is the
-/// value and no child's is. If a direct text of the element is the value, it is the step to this text.
+/// The position of the value in an element, as the end of an XPath. It is empty if the whole text of the element, but
+/// of none of its children, is the value. It is the step to a text node if that text is the value.
 fn place_of_value(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<String> {
     if is_value(node.text()) {
         let is_deeper = |child: NodeRef<'_>| child.is_element() && is_value(child.text());
@@ -193,7 +194,7 @@ fn element_anchors(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
     found
 }
 
-/// The beginnings of XPath expressions that find an element by its tag, id, class or another attribute.
+/// The beginnings of XPath expressions that find the element by its tag, id, class or another attribute.
 fn rule_beginnings(element: NodeRef<'_>) -> Vec<(Kind, String)> {
     let tag = element.tag().unwrap_or("*");
     let mut found = Vec::new();
@@ -228,7 +229,7 @@ fn rule_beginnings(element: NodeRef<'_>) -> Vec<(Kind, String)> {
     found
 }
 
-/// Rules whose anchor is a text before the value, its label.
+/// Rules whose anchor is the label of the value, which is a text before it.
 fn label_anchors(
     document: &Document,
     node: NodeRef<'_>,

@@ -1,8 +1,7 @@
-//! Measures whether the health of extractions notices a broken field, and after how many pages.
+//! Measures whether the health check of mappings notices a field that a redesign has broken, and after how many pages.
 //!
-//! A site here has about ten pages, but a crawl has thousands. So the pages are repeated, each time with a new URL and
-//! a new source, as if they were other pages with the same layouts. Their values are those that the mapping reads on
-//! them.
+//! A site here has about ten pages, but a crawl has thousands. So the pages are repeated with new URLs, as if they were
+//! other pages with the same layout. Their values are those that the mapping reads on them.
 
 use webfill_bench::repairs::{Break, agreement};
 use webfill_bench::sites::{Failure, Site, Values, engine_of, texts_by_field};
@@ -10,7 +9,7 @@ use webfill_health::{GoodPage, MappingHealth};
 use webfill_mapping::{Engine, Extraction, PageInput, PageKind, RequestedParts};
 use webfill_urls::Url;
 
-/// The number of good pages before the redesign. They are enough for a final baseline.
+/// The number of good pages before the redesign. They are enough for the health check to know the normal state.
 const PAGES_BEFORE: usize = 120;
 
 /// If a break is not noticed within this many pages, it counts as unnoticed.
@@ -23,7 +22,7 @@ struct Yield {
     known_values: Vec<(String, bool)>,
 }
 
-/// For each broken field, the number of pages until an alert named it. For a harmless redesign, whether there was an
+/// For each broken field, the number of pages until an alert named it. If nothing was broken, whether there was an
 /// alert nevertheless.
 #[derive(Debug, Default)]
 pub struct AlertDelays {
@@ -31,7 +30,8 @@ pub struct AlertDelays {
     pub is_false_alert: bool,
 }
 
-/// Measures the alerts of one redesign. With `with_records`, the pages belong to records that already have every value.
+/// Measures when alerts name the fields that a redesign has broken. With `with_records`, the pages belong to records
+/// that already have every value.
 pub fn measure_alerts(
     site: &Site,
     broken: &Break,

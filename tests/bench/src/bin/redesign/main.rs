@@ -26,7 +26,7 @@ use webfill_bench::repairs::{Break, RepairOutcome};
 use webfill_bench::sites::{Failure, Site, load_labelled_sites, load_manuals};
 use webfill_bench::{Limit, Size, Verdict, report};
 
-/// The least number of pairs of an old and a new layout.
+/// The least number of pairs (a site and one of its redesigns).
 const PAIRS: usize = 280;
 const PAIRS_OF_SMALL: usize = 8;
 
@@ -85,7 +85,7 @@ fn load_sites() -> Result<Vec<Site>, Failure> {
     Ok(sites)
 }
 
-/// The redesign of a pair. Sites have different redesigns, but the same strengths.
+/// The redesign of a pair (a site and a number). Sites have different redesigns, but the same strengths.
 fn redesign_of(site: usize, pair: usize) -> Redesign {
     let seed = (site * 1_000 + pair) as u64;
     Redesign::new(seed, STRENGTHS[(site + pair) % STRENGTHS.len()])
@@ -145,12 +145,12 @@ fn mapping_of(site: &Site, rules: &[Rule], pair: usize) -> Value {
     })
 }
 
-/// The results for the fields broken by redesigns.
+/// The results for the fields that redesigns have broken.
 #[derive(Default)]
 struct RepairResults {
     fields: usize,
-    /// For each broken field, the number of pages until an alert named it: without records, and with records that have
-    /// the values.
+    /// For each broken field, the number of pages until an alert named it. First for pages without records, then for
+    /// pages with records that have the values.
     noticed: [Vec<Option<usize>>; 2],
     unharmed: usize,
     false_alerts: usize,
@@ -163,7 +163,7 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
         .flat_map(|site| (0..pairs).map(move |pair| (site, pair)))
         .collect();
     let next = AtomicUsize::new(0);
-    // Each core takes the next pair that no other core has taken.
+    // Each core takes the next pair until none is left.
     let of_a_core = || -> Result<Vec<RepairResults>, String> {
         let mut measured = Vec::new();
         while let Some((site, pair)) = of_all.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -190,7 +190,7 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
 }
 
 impl RepairResults {
-    /// The results of a pair.
+    /// Measures one pair (a site and one of its redesigns).
     fn measure_pair(
         (site, rules): &(&Site, Vec<Rule>),
         number: usize,
@@ -209,7 +209,7 @@ impl RepairResults {
         Ok(broken)
     }
 
-    /// Adds the results of another pair. The order of pairs does not matter.
+    /// Adds the results of another pair. The order in which pairs are added does not matter.
     fn add(&mut self, other: RepairResults) {
         self.fields += other.fields;
         self.unharmed += other.unharmed;

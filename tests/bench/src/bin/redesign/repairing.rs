@@ -1,4 +1,4 @@
-//! The repair methods that are measured.
+//! The methods of repairing a mapping that are measured.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use webfill_mapping::PageKind;
 use crate::anchors::Kind;
 use crate::survival::{Rule, rules_of};
 
-/// The kinds of anchors, beginning with the kind that survives redesigns best.
+/// The kinds of anchors. The kind that survives redesigns best comes first.
 const PREFERRED: [Kind; 10] = [
     Kind::Heading,
     Kind::Label,
@@ -25,9 +25,9 @@ const PREFERRED: [Kind; 10] = [
     Kind::AbsolutePath,
 ];
 
-/// The simplest repair, for comparison. It considers rules with one anchor that read the earlier values on nearly all
-/// new pages, and takes the one whose kind of anchor survives best. It supports neither lists nor parts of texts, and
-/// refuses fields that it does not find.
+/// The simplest repair of a mapping, for comparison. It considers rules with one anchor that read the earlier values on
+/// nearly all new pages, and takes the one whose kind of anchor survives best. It supports neither lists nor parts of
+/// texts, and refuses fields that it does not find.
 pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
     let mut repaired = Repaired::default();
     let mut mapping = broken.mapping.clone();
@@ -45,7 +45,8 @@ pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
     Ok(repaired)
 }
 
-/// The new pages with the earlier values, for broken fields with a single value.
+/// The new pages, with the values that were read before the redesign. Only broken fields with a single value are
+/// included.
 fn new_site(site: &Site, broken: &Break) -> Site {
     let pages = broken.after.iter().zip(&broken.before);
     let pages = pages.map(|(page, (_, before))| {
@@ -89,7 +90,7 @@ pub fn repair_by_learning(broken: &Break) -> Result<(Repaired, BTreeMap<String, 
     let pages: Vec<Page> = pages
         .map(|(page, (_, before))| {
             let mut known: BTreeMap<String, Vec<String>> = before.clone();
-            // If nothing was read before, the page had no value.
+            // A field without an earlier value is known to have no value on this page.
             for field in fields.clone() {
                 known.entry(field.to_owned()).or_default();
             }

@@ -1,5 +1,5 @@
-//! Measures which kinds of anchors survive a redesign. Rules that are right on the old pages are applied to the new
-//! ones.
+//! Measures which kinds of anchors survive a redesign. Rules that are right on the pages before the redesign are
+//! applied to the pages after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use webfill_urls::Url;
 
 use crate::anchors::{Anchor, Kind, common_texts, find_anchors};
 
-/// The number of pages from which rules are made. The rules are judged on all pages.
+/// The number of pages from which rules are made. All pages are used to judge the rules.
 const TEACHERS: usize = 4;
 
-/// A rule must be right on at least this share of the old pages to count.
+/// A rule is only used if it is right on at least this share of the old pages.
 const RIGHT_BEFORE: f64 = 0.9;
 
 /// The most rules that are tried for a field.
 const MOST_RULES: usize = 1_000;
 
-/// The best rule of one kind for a field.
+/// The best rule for a field among those with one kind of anchor.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub field: String,
@@ -27,7 +27,7 @@ pub struct Rule {
     pub chain: Value,
 }
 
-/// The results of all rules of one kind on new pages.
+/// The results of rules on new pages: how often they read the right value, none, or a wrong one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Count {
     pub right: usize,
@@ -80,7 +80,7 @@ pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
             let before = best
                 .get(&anchor.kind)
                 .map_or(RIGHT_BEFORE, |(score, _)| *score);
-            // If several rules are equally good, take the first, which is mostly the shortest.
+            // Of several equally good rules, the first is taken, which is usually the shortest.
             if score > before || score >= RIGHT_BEFORE && !best.contains_key(&anchor.kind) {
                 best.insert(anchor.kind, (score, anchor));
             }
@@ -94,7 +94,7 @@ pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
     Ok(rules)
 }
 
-/// For each rule, the share of pages with values of the field on which it is right.
+/// For each rule, the share of the field's pages on which the rule reads the right value.
 fn score_anchors(site: &Site, field: &str, tried: &[Anchor]) -> Result<Vec<f64>, Failure> {
     let chains: Vec<Value> = tried.iter().map(Anchor::chain).collect();
     let mut counts = vec![Count::default(); tried.len()];
@@ -136,7 +136,7 @@ pub fn read_values(
     Ok((0..chains.len()).map(first).collect())
 }
 
-/// Applies the rules to the pages of a redesign.
+/// Applies rules to the redesigned pages of a site, and counts the results.
 pub fn count_survivals(
     site: &Site,
     rules: &[Rule],
@@ -164,7 +164,7 @@ pub fn count_survivals(
     Ok(())
 }
 
-/// The values in the form of the redesign; empty if any of them is missing on the new page.
+/// The values as the redesigned page should show them; empty if any of them is missing on the new page.
 fn new_truth(old: &[String], redesign: &Redesign, seen: &str) -> Vec<String> {
     let mut truth = Vec::new();
     for value in old {

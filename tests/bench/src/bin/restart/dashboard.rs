@@ -1,4 +1,4 @@
-//! Measures the fleet's dashboard with the same state: how long a person waits for each view.
+//! Measures how long a person waits for each view of a fleet's dashboard, with the same large state.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use webfill_bench::visit::timed_get;
 use crate::state::{CRAWLS, MadeState, URLS_OF_SITE, crawl_id, supervisor_name, url};
 use crate::{Failure, Plan};
 
-/// The number of requests for each view. Each is for another site, crawl or URL.
+/// The number of requests for each view. Each request is about another site, crawl or URL.
 const CHECKS: u64 = 10;
 
 /// The name of a view, and the longest wait for it.
@@ -21,7 +21,7 @@ struct Place {
 }
 
 pub fn browse(address: &str, plan: &Plan, made: &MadeState) -> Result<Vec<Waited>, Failure> {
-    // The first visitor waits for a reading whose result later visitors share.
+    // The first visitor waits while the overview is read from the store. Later visitors get the same result.
     let mut waits = vec![(
         "the overview, at first",
         timed_get(address, "/dashboard/")?.0,
@@ -42,7 +42,7 @@ pub fn browse(address: &str, plan: &Plan, made: &MadeState) -> Result<Vec<Waited
 }
 
 fn places(check: u64, plan: &Plan, made: &MadeState) -> [Place; 7] {
-    // The requested URLs are spread evenly, beginning with the first.
+    // The requested URLs are spread evenly over all URLs.
     let nth = plan.urls / CHECKS * check;
     let site = nth / URLS_OF_SITE;
     let crawl = crawl_id(CRAWLS / CHECKS * check);

@@ -12,13 +12,13 @@ use webfill_wire::{Credit, DispatcherToSupervisor, Hello, Lane, codec, handshake
 use crate::Failure;
 use crate::state::{MadeState, supervisor_name};
 
-/// Another address than the default, so that this does not disturb a fleet on this machine.
+/// The address of the measured dispatcher. It is not the default, so that a fleet on this machine is not disturbed.
 const HOST: &str = "127.7.7.8";
 
 /// The address of the fleet's dashboard.
 pub const DASHBOARD: &str = "127.7.7.8:8080";
 
-/// The time after which a supervisor repeats its hello.
+/// The time after which a supervisor repeats its hello (its request to join).
 const HELLO_EVERY: Duration = Duration::from_secs(1);
 
 /// The number of supervisors that share one thread of sockets. libzmq allows about a thousand sockets in each thread's
@@ -30,10 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A dispatcher that serves, and the details of its start.
 pub struct StartedDispatcher {
     pub dispatcher: Process,
-    /// The supervisors' sockets, which keep the fleet connected.
+    /// The supervisors' sockets. The fleet is connected as long as they exist.
     _sockets: Vec<Sockets>,
     pub begun: StartTimes,
-    /// The CPU time of the dispatcher's process until the whole fleet was served.
+    /// The CPU time that the dispatcher used until the whole fleet was served.
     pub cpu: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Makes the state that a dispatcher has left behind.
+//! Makes the state that a lost dispatcher leaves behind.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ pub const URLS_OF_SITE: u64 = 10;
 pub const CRAWLS: u64 = 100;
 const URLS_OF_BATCH: u64 = 5_000;
 
-/// The number of tasks that each supervisor holds.
+/// The number of tasks that are leased to each supervisor.
 const HELD: usize = 20;
 
 /// One fetched page in this many has failed.
@@ -24,7 +24,7 @@ const FAILED: usize = 20;
 /// The number of sites of which each supervisor has fetched a page.
 const VISITED: usize = 50;
 
-/// Facts about the made state that the simulated fleet needs.
+/// The facts about the made state that the simulated fleet needs.
 pub struct MadeState {
     /// The leases of each supervisor.
     pub held: Vec<Vec<(u64, Delivery)>>,
@@ -110,7 +110,7 @@ pub fn url(nth: u64) -> String {
     )
 }
 
-/// Completes tasks in the name of a supervisor: one page of each of some sites.
+/// Completes tasks for a supervisor: one page of each of some sites.
 fn fetch_pages(
     frontier: &mut Frontier,
     supervisor: usize,

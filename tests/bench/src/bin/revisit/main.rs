@@ -20,7 +20,7 @@ use pages::{ChangeDelays, PAGES, World};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// The number of pages that can be checked in a night, in each measurement.
+/// The budgets: the number of pages that can be checked in a night. Each is measured separately.
 const BUDGETS: [usize; 3] = [300, 146, 40];
 
 /// webfill's limits for each budget: the least share noticed in the next night (in percent), and the largest mean and
@@ -71,7 +71,7 @@ fn simulate_order(order: Order, budget: usize, seeds: u64) -> ChangeDelays {
 
 fn verdicts_of(judged: &ChangeDelays, budget: usize, wanted: (f64, f64, f64)) -> [Verdict; 4] {
     let (share, mean, tail) = wanted;
-    // With a smaller budget, half of it does not reach all pages within 90 nights.
+    // With a smaller budget, the half of it that goes to the oldest pages does not reach all pages within 90 nights.
     let longest = match budget * 45 >= PAGES {
         true => Limit::AtMost(90.0),
         false => Limit::None,

@@ -1,10 +1,10 @@
-//! The orders that are compared. Each order knows only the results of a page's earlier checks.
+//! The orders in which pages are checked again. Each order knows only the results of a page's earlier checks.
 
 use webfill_scheduler::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_of};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The checks of a page, and the estimate that each order makes from them.
+/// The history of a page's checks, and the estimate that each order makes from it.
 pub struct PageHistory {
     nth: u64,
     is_listing: bool,
@@ -31,9 +31,9 @@ impl PageHistory {
         if let Some(last) = self.checked {
             let gap_ms = i64::from(night - last) * DAY_MS;
             self.rate = self.rate.after_check(gap_ms, changed);
-            // Nutch's AdaptiveFetchSchedule with its default rates.
+            // Nutch's `AdaptiveFetchSchedule` with its default rates.
             self.nutch = (self.nutch * if changed { 0.8 } else { 1.4 }).clamp(1.0 / 24.0, 365.0);
-            // StormCrawler's AdaptiveScheduler with its default rates.
+            // StormCrawler's `AdaptiveScheduler` with its default rates.
             let least = 1.0 / 24.0;
             self.storm = match changed {
                 true => 0.5 * self.storm + 0.5 * least,
@@ -80,7 +80,7 @@ impl Order {
         }
     }
 
-    /// The pages to check in a night, within the budget.
+    /// Chooses the pages to check in a night, within the budget.
     pub fn choose(self, pages: &[&PageHistory], night: u32, budget: usize) -> Vec<usize> {
         let now = f64::from(night);
         let mut keys: Vec<(f64, usize)> = match self {

@@ -8,12 +8,11 @@ use crate::orders::{Order, PageHistory};
 pub const PAGES: usize = 1_500;
 const LEARNT: u32 = 60;
 const JUDGED: u32 = 60;
-/// The number of all nights: nights for learning, judged nights, and 120 more in which the remaining changes are
-/// noticed.
+/// The number of all nights: nights for learning, judged nights, and 120 more in which the last changes are noticed.
 const NIGHTS: u32 = LEARNT + JUDGED + 120;
 const WRONG_CLASS: f64 = 0.1;
 
-/// A page, with the orders' knowledge of it.
+/// A simulated page, and the history of its checks.
 pub struct Page {
     /// The mean number of changes a day.
     rate: f64,
@@ -27,7 +26,7 @@ pub struct World {
     random: Rng,
 }
 
-/// The delays of all judged changes, in days.
+/// The delays from changes until they were noticed, in days.
 #[derive(Default)]
 pub struct ChangeDelays {
     pub delays: Vec<f64>,
@@ -77,7 +76,7 @@ impl World {
         World { pages, random }
     }
 
-    /// Carries out one run a night, and judges the noticed changes.
+    /// Simulates one run of checks in each night, and adds the delays of noticed changes to `judged`.
     pub fn run(mut self, order: Order, budget: usize, judged: &mut ChangeDelays) {
         for night in 0..NIGHTS {
             self.apply_changes(f64::from(night));
@@ -93,7 +92,7 @@ impl World {
         }
     }
 
-    /// Makes the changes of the day before a night.
+    /// Applies the changes of the day before this night to the pages.
     fn apply_changes(&mut self, night: f64) {
         for page in &mut self.pages {
             let mut at = night - 1.0;
