@@ -1,5 +1,5 @@
-//! Records which of a sender's numbered messages have arrived, so that lost ones are noticed. A broken connection may
-//! lose messages without an error on either side. Then there is a gap, and the highest number below it stays behind
+//! Records which of a sender's numbered messages have arrived, so that lost messages are noticed. A broken connection
+//! may lose messages without an error on either side. Then the highest number up to which all have arrived stays below
 //! the sender's count.
 
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 pub struct Arrivals {
     /// All numbers up to and including this one have arrived.
     complete: u64,
-    /// Numbers that have arrived beyond a gap.
+    /// Numbers that have arrived although a smaller one is missing.
     ahead: BTreeSet<u64>,
 }
 
-/// The most numbers recorded beyond a gap. The limit keeps a faulty peer from filling the memory.
+/// The most numbers that are kept beyond a missing one, so that a faulty peer cannot fill the memory.
 const MAX_AHEAD: usize = 100_000;
 
 impl Arrivals {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_is_seen_until_it_is_filled() {
+    fn a_missing_number_is_noticed_until_it_arrives() {
         let mut arrivals = Arrivals::default();
         assert!(arrivals.record(1));
         assert!(arrivals.record(3));

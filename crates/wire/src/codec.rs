@@ -10,10 +10,11 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The newest version of messages that this build speaks. Once it is released, raise it with every new message.
+/// The newest version of messages that this build speaks. Once this version is released, raise it with every new
+/// message.
 pub const WIRE_VERSION: u8 = 1;
 
-/// The oldest version that this build speaks: the version of the previous release.
+/// The oldest version of messages that this build speaks: the version of the previous release.
 pub const OLDEST_VERSION: u8 = 1;
 
 /// The first byte of frames that are the same in all versions.
@@ -26,15 +27,16 @@ pub enum CodecError {
     Empty,
     #[error(
         "wire version {found}, this build speaks {OLDEST_VERSION} to {WIRE_VERSION}: upgrade webfill {}",
-        older_end(*found)
+        end_to_upgrade(*found)
     )]
     Version { found: u8 },
     #[error("malformed message: {reason}")]
     Malformed { reason: String },
 }
 
-/// Which end to upgrade if a frame of this version cannot be read.
-fn older_end(found: u8) -> &'static str {
+/// Which of the two processes to upgrade if a frame of the version `found` cannot be read, in words for an error
+/// message.
+fn end_to_upgrade(found: u8) -> &'static str {
     match found > WIRE_VERSION {
         true => "here, it is the older one",
         false => "at the sender, it is the older one",
@@ -46,7 +48,7 @@ pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
     encode_in_version(WIRE_VERSION, message)
 }
 
-/// Encodes a message in the given version. The caller must ensure that the version has this message.
+/// Encodes a message in the given version. The caller must ensure that the version contains this message.
 pub fn encode_in_version<M: Serialize>(version: u8, message: &M) -> Vec<u8> {
     postcard::to_extend(message, vec![version])
         .expect("messages hold only types that postcard can encode")
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_comes_back_as_it_was_sent() {
+    fn a_message_survives_encoding_and_decoding() {
         let sent = DispatcherToSupervisor::Tasks {
             session: 1,
             number: 7,
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_end_to_upgrade() {
+    fn an_error_says_which_process_to_upgrade() {
         let reported = |found| CodecError::Version { found }.to_string();
         let older = reported(OLDEST_VERSION - 1);
         assert!(older.ends_with("upgrade webfill at the sender, it is the older one"));
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_light() {
+    fn an_encoded_task_is_small() {
         let url = "https://example.com/ada";
         assert!(encode(&task(url)).len() < 400 + url.len());
     }

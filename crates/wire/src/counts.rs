@@ -1,6 +1,6 @@
-//! A worker's counts, which its supervisor serves as metrics. A worker always has the same build as its supervisor,
-//! because it is started from the same executable. So these frames are not part of the versioned messages, and may
-//! change with each build. Their first byte distinguishes them from messages.
+//! The counts of a worker process, which its supervisor (parent process) serves as metrics. Both always have the same
+//! build, because the worker is started from the same executable. So the frames of counts are not part of the versioned
+//! messages, and may change with each build. Their first byte distinguishes them from messages.
 //!
 //! Each frame has all counts since the worker's start, so a lost frame does no harm.
 
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::codec::{self, CodecError};
 use crate::vocabulary::Outcome;
 
-/// The first byte of these frames. No build uses it as a version of messages.
+/// The first byte of a frame of counts. No build uses it as a version of messages.
 const FIGURES: u8 = u8::MAX;
 
-/// The upper bounds of a histogram's buckets, in seconds. They cover all durations from a write to a store to the
-/// backoff of a slow site.
+/// The upper bounds of a histogram's buckets, in seconds. They cover short durations, such as a write to a store, and
+/// long ones, such as the backoff of a slow site.
 pub const BOUNDS: [f64; 15] = [
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];
@@ -53,7 +53,7 @@ impl Histogram {
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
     }
 
-    /// Each bound, with the number of durations up to it.
+    /// Each bound of a bucket, with the number of durations up to it.
     pub fn cumulative_counts(&self) -> impl Iterator<Item = (f64, u64)> {
         let so_far = self.counts.iter().scan(0_u64, |sum, count| {
             *sum = sum.saturating_add(*count);
@@ -81,13 +81,13 @@ pub struct FieldTotals {
     pub empty: u64,
 }
 
-/// The results of the rows that a mapping has found.
+/// How many rows a mapping has found, by what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RowTotals {
     pub stored: u64,
     pub without_key: u64,
     pub same_key: u64,
-    /// Pages of which some rows were left out because of a limit.
+    /// The number of pages of which some rows were left out because of a limit.
     pub cut_pages: u64,
 }
 
@@ -103,36 +103,36 @@ impl RowTotals {
 /// A worker's counts since its start.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkerTotals {
-    /// Stored pages by outcome, including those of tasks that are retried.
+    /// Stored pages by outcome. Pages of tasks that are retried count too.
     pub pages: BTreeMap<Outcome, u64>,
     /// Responses to page requests, by the first digit of their status.
     pub answers: BTreeMap<u8, u64>,
-    /// Bytes of bodies, measured after decompression.
+    /// Bytes of response bodies, measured after decompression.
     pub fetched_bytes: u64,
     /// Requests for robots.txt.
     pub robots: u64,
     /// Durations from the beginning of a page request to the end of its response.
     pub fetch: Histogram,
-    /// Durations from the arrival of a task at its worker to its first request for the page.
+    /// Durations from the arrival of a task at its worker to the worker's first request for the page.
     pub queue: Histogram,
     /// Durations of writes to the store.
     pub save: Histogram,
-    /// Fields filled and empty, by mapping.
+    /// How many fields were filled and how many stayed empty, by mapping.
     pub fields: BTreeMap<String, FieldTotals>,
-    /// Results of rows, by mapping. Only mappings whose pages list rows; each of them is in `fields` too.
+    /// Counts of rows, by mapping. Only mappings whose pages list rows are included; each of them is in `fields` too.
     pub rows: BTreeMap<String, RowTotals>,
     /// Pages that were read but have no mapping, not counting sitemaps.
     pub unmatched: u64,
 }
 
-/// A worker's counts, sent to its supervisor on the socket of outcomes.
+/// A worker's counts, which it sends to its supervisor on the socket for outcomes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerCounts {
     pub worker_index: u16,
-    /// How often the worker's process was started.
+    /// The number of the worker's process: how often it was started.
     pub incarnation: u32,
     pub totals: WorkerTotals,
-    /// The store is unreachable now.
+    /// Whether the store is unreachable now.
     pub is_store_away: bool,
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use crate::message::WorkerToSupervisor;
 
     #[test]
-    fn counts_are_never_taken_for_a_message_nor_a_message_for_counts() {
+    fn counts_and_messages_are_never_confused() {
         const { assert!(FIGURES > WIRE_VERSION) };
         let mut totals = WorkerTotals::default();
         totals.pages.insert(Outcome::Ok, 7);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_belongs_to_its_bucket() {
+    fn a_duration_equal_to_a_bound_belongs_to_its_bucket() {
         let mut reported = Histogram::default();
         reported.observe(Duration::from_millis(50));
         reported.observe(Duration::from_micros(50_001));

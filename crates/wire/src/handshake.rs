@@ -1,7 +1,7 @@
-//! How two builds agree on a version of messages. These frames are the same in all versions, so that any two builds
-//! can read them: their first byte is 0, and the rest never changes its form.
+//! How two builds agree on a version of messages. The frames of this handshake are the same in all versions, so that
+//! any two builds can read them: their first byte is 0, and the rest never changes its form.
 //!
-//! A supervisor says hello with the [`Versions`] that it speaks. The dispatcher answers in the newest version that
+//! A supervisor sends a hello with the [`Versions`] that it speaks. The dispatcher answers in the newest version that
 //! both speak, which becomes the version of the session. If there is none, it answers with a [`Refusal`].
 
 use serde::{Deserialize, Serialize};
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::codec::{self, CodecError, NO_VERSION, OLDEST_VERSION, WIRE_VERSION};
 use crate::message::{Hello, SupervisorToDispatcher};
 
-/// The versions that a build speaks.
+/// The range of message versions that a build speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
     pub oldest: u8,
     pub newest: u8,
 }
 
-/// The hello of a supervisor.
+/// The first frame of a supervisor, its hello.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshake {
     pub versions: Versions,
@@ -34,9 +34,9 @@ pub struct Refusal {
 /// A frame of a supervisor on the tasks socket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SupervisorFrame {
-    /// A message, and the version to answer in.
+    /// A message, with the version in which to answer it.
     Message(u8, SupervisorToDispatcher),
-    /// The hello of a supervisor with no version in common.
+    /// The hello of a supervisor that has no version in common with this build.
     Foreign(Handshake),
 }
 
@@ -53,7 +53,7 @@ impl Versions {
         (newest >= self.oldest.max(other.oldest)).then_some(newest)
     }
 
-    /// Which role to upgrade if a dispatcher and a supervisor have no version in common.
+    /// Which of the two processes to upgrade if a dispatcher and a supervisor have no version in common.
     pub fn older_role(dispatcher: Versions, supervisor: Versions) -> &'static str {
         match dispatcher.newest < supervisor.newest {
             true => "dispatcher",
@@ -62,7 +62,7 @@ impl Versions {
     }
 }
 
-/// The frame of a hello.
+/// Encodes a hello as a frame.
 pub fn encode_hello(hello: &Hello) -> Vec<u8> {
     let handshake = Handshake {
         versions: Versions::OURS,
@@ -85,7 +85,7 @@ pub fn decode_supervisor_frame(frame: &[u8]) -> Result<SupervisorFrame, CodecErr
     })
 }
 
-/// The frame that refuses a handshake.
+/// Encodes the refusal of a handshake as a frame.
 pub fn encode_refusal(session: u64) -> Vec<u8> {
     let refusal = Refusal {
         session,
@@ -94,7 +94,7 @@ pub fn encode_refusal(session: u64) -> Vec<u8> {
     codec::encode_in_version(NO_VERSION, &refusal)
 }
 
-/// Reads a dispatcher's frame as a refusal; `None` if it is not one.
+/// Decodes a frame of the dispatcher as a refusal; `None` if it is not one.
 pub fn decode_refusal(frame: &[u8]) -> Option<Refusal> {
     match frame.split_first() {
         Some((&NO_VERSION, body)) => codec::decode_body(body).ok(),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_of_any_build_is_understood_or_refused_in_words_that_it_understands() {
+    fn a_hello_of_any_build_is_understood_or_refused() {
         let hello = || Hello {
             supervisor: "s".into(),
             instance: 1,

@@ -26,7 +26,7 @@ pub use rotation::RotationFiles;
 pub use trusted::{TrustedKey, TrustedKeys};
 pub use z85::KeyError;
 
-/// The keys of a dispatcher: its own key pair and the admitted public keys.
+/// The keys of a dispatcher: its own key pair, and the public keys that it admits.
 #[derive(Debug, Clone)]
 pub struct ServerKeys {
     pub own: KeyPair,
@@ -36,7 +36,7 @@ pub struct ServerKeys {
     pub of_rotation: RotationFiles,
 }
 
-/// The keys of a supervisor or client: its own, and the public keys of the dispatcher that it trusts.
+/// The keys of a supervisor or client: its own key pair, and the public keys of the dispatcher that it trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientKeys {
     pub own: KeyPair,

@@ -1,6 +1,6 @@
-//! The mark of a page that resembles a block page but is accepted.
+//! The mark that a worker sets on a page that it accepts although the page resembles a block page.
 //!
-//! It is sent as the evidence of an outcome `ok`, like [`repeats`](crate::repeats).
+//! It is sent as the evidence of an outcome `ok`, as the mark of [`repeats`](crate::repeats) is.
 
 use crate::unmatched::without_unmatched_mark;
 use crate::{Evidence, Outcome, TaskDone};
@@ -17,7 +17,7 @@ pub fn evidence_of_likeness(url: &str, status_code: Option<u16>, answer: u64) ->
     }
 }
 
-/// The hash of the response, if the page resembles a block page.
+/// The hash of the response if the page resembles a block page, otherwise `None`.
 pub fn likeness_of(done: &TaskDone) -> Option<u64> {
     let evidence = done
         .evidence

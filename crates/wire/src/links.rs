@@ -1,13 +1,13 @@
 //! The kinds of URLs found on a page. Most are links. In crawls with sitemaps
-//! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two more kinds. The links of a page's rows name their
-//! records ([`format_row_link`]).
+//! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two more kinds. A link from a row of a page carries the
+//! key of the row's record ([`format_row_link`]).
 //!
 //! [`TaskDone::links`](crate::TaskDone::links) holds all of them as texts. The kind comes before the URL, separated by
-//! a space. A resolved link from a page has no space, so no page can forge a link of another kind.
+//! a space. A resolved link of a page has no space, so no page can forge a link of another kind.
 
 use crate::TaskDone;
 
-/// The most bytes of links in one message. A socket takes several times as much.
+/// The most bytes of links in one message. It is a fraction of the largest message that a socket takes.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// The total length of the links of these outcomes, in bytes.
@@ -16,8 +16,8 @@ pub fn total_link_bytes(done: &[TaskDone]) -> usize {
     links.map(String::len).sum()
 }
 
-/// Splits outcomes, in order, into parts that fit into a message. A single outcome is not divided: workers limit its
-/// links.
+/// Splits outcomes, in order, into parts that fit into a message. A single outcome is not divided, because workers
+/// limit its links.
 pub fn split_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
     let mut parts: Vec<Vec<TaskDone>> = Vec::new();
     let mut room = 0;
@@ -37,15 +37,15 @@ pub fn split_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
     parts
 }
 
-/// How the intake judges a URL.
+/// How the dispatcher judges whether a found URL becomes a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkKind {
     /// A link on a page. It is one level deeper than the page.
     Link,
-    /// A page listed in a sitemap. It has the depth of the sitemap, and none of its records.
+    /// A page listed in a sitemap. It has the depth of the sitemap, and belongs to no record.
     Listed,
-    /// A sitemap. It is judged like `Listed`, but the crawl's patterns and extensions do not apply, because they are
-    /// for pages.
+    /// A sitemap. It is judged like a listed page, but without the crawl's patterns and extensions, which are for
+    /// pages.
     Sitemap,
 }
 
@@ -53,24 +53,24 @@ const LISTED: &str = "listed ";
 const SITEMAP: &str = "sitemap ";
 const ROW: &str = "row ";
 
-/// Stands for a record's key if the link belongs to no record.
+/// The text in place of a record's key if a link belongs to no record.
 pub const NO_RECORD: &str = "";
 
-/// The text in [`TaskDone::links`](crate::TaskDone::links) of a link from a row. The link belongs to the row's record,
-/// with the key `record`, not to the page's records.
+/// The text of a link from a row, for [`TaskDone::links`](crate::TaskDone::links). The link belongs to the row's
+/// record, with the key `record`, not to the records of the page.
 pub fn format_row_link(record: &str, url: &str) -> String {
     let escaped = record.replace('%', "%25").replace(' ', "%20");
     format!("{ROW}{escaped} {url}")
 }
 
-/// The record's key and the URL in the text of a row's link; `None` for other texts.
+/// Splits the text of a link from a row into the record's key and the URL; `None` for other texts.
 pub fn parse_row_link(text: &str) -> Option<(String, &str)> {
     let (escaped, url) = text.strip_prefix(ROW)?.split_once(' ')?;
     Some((escaped.replace("%20", " ").replace("%25", "%"), url))
 }
 
 impl LinkKind {
-    /// The text in [`TaskDone::links`](crate::TaskDone::links) of a URL of this kind.
+    /// The text of a URL of this kind, for [`TaskDone::links`](crate::TaskDone::links).
     pub fn mark_url(self, url: &str) -> String {
         match self {
             LinkKind::Link => url.to_owned(),
@@ -79,7 +79,7 @@ impl LinkKind {
         }
     }
 
-    /// The kind and the URL in a text.
+    /// Splits a text of [`TaskDone::links`](crate::TaskDone::links) into the kind and the URL.
     pub fn parse(text: &str) -> (LinkKind, &str) {
         if let Some(url) = text.strip_prefix(LISTED) {
             return (LinkKind::Listed, url);
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marked_url_is_read_as_it_was_marked() {
+    fn a_url_and_its_kind_survive_a_round_trip() {
         let url = "https://a.example/sitemap x";
         for kind in [LinkKind::Link, LinkKind::Listed, LinkKind::Sitemap] {
             assert_eq!(LinkKind::parse(&kind.mark_url(url)), (kind, url));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_a_row_comes_with_its_record_whatever_the_key() {
+    fn a_link_of_a_row_keeps_its_record_whatever_the_key() {
         for record in [
             "ratings/u1/a b",
             "r/100%25 20%20",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_of_links_are_not_sent_together() {
+    fn long_lists_of_links_are_split_into_several_messages() {
         let outcome = |task: u64, bytes: usize| TaskDone {
             task,
             delivery: crate::Delivery::new(1, 1),

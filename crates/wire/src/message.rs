@@ -24,9 +24,9 @@ pub struct CrawlSettings {
     pub crawl_id: String,
     pub max_depth: u16,
     pub follow: Follow,
-    /// The lane that the crawl's pages need.
+    /// The lane that the crawl's pages need: with or without a browser.
     pub lane: Lane,
-    /// The text for the user agent: see `PolitenessConfig::user_agent_of` in the worker.
+    /// A text that is added to the user agent; see `PolitenessConfig::user_agent_of` in the worker.
     pub useragent: Option<String>,
     /// The application's own JSON object, copied into every page.
     pub attrs: Option<String>,
@@ -48,11 +48,11 @@ impl CrawlSettings {
 /// A feature that a crawl may need from its workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Feature {
-    /// The content of pages is kept, for comparison with earlier versions.
+    /// The content of pages is kept, to compare it with later versions.
     Changes,
-    /// Stored pages are requested conditionally (RFC 9110, section 13).
+    /// Stored pages are requested only if they have changed (RFC 9110, section 13).
     Conditional,
-    /// The sitemaps and feeds of seeds' sites are read for links.
+    /// Links are also taken from sitemaps and feeds of the seeds' sites.
     Sitemaps,
     /// The bodies of pages are kept, so that they can be read again without fetching.
     KeepBodies,
@@ -61,15 +61,15 @@ pub enum Feature {
 /// Identifies a set of mappings: a hash of its content.
 pub type MappingsVersion = String;
 
-/// The text of a mapping file; each worker compiles the set itself.
+/// The text of one mapping file. Each worker compiles the set of mappings itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MappingSource {
     pub name: String,
     pub text: String,
 }
 
-/// Identifies one delivery of a task. Of two deliveries, the greater one is later, whatever the clocks of the machines
-/// say.
+/// Identifies one delivery of a task to a supervisor. Of two deliveries, the greater one is later, whatever the clocks
+/// of the machines show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Delivery {
     /// The *epoch* in which the delivery was made. Each start of a dispatcher gets a number greater than those of all
@@ -85,34 +85,36 @@ impl Delivery {
     }
 }
 
-/// One URL to fetch. `task` and `delivery` together are the lease that the outcome must carry.
+/// One URL to fetch. `task` and `delivery` together identify the lease (the permission to fetch it); the outcome
+/// repeats them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub task: u64,
     pub delivery: Delivery,
     pub crawl: CrawlKey,
     pub url: String,
-    /// The site by which the dispatcher routes the task.
+    /// The site of the URL. The dispatcher chooses the supervisor by it.
     pub site: String,
     pub depth: u16,
-    /// The minimum wait before the fetch, in milliseconds from now.
+    /// How long to wait at least before the fetch, in milliseconds from now.
     pub wait_ms: u32,
-    /// How long ago the site's last request ended, if another worker may have made it. The delay is counted from then.
+    /// How long ago the last request to the site ended, if another worker may have made it. The delay between requests
+    /// is counted from then.
     pub last_request_ago_ms: Option<u32>,
     /// The page on which the link to this one was found.
     pub parent: Option<String>,
     /// The records whose missing fields this page may fill.
     pub records: Vec<String>,
-    /// The application's own JSON object for this page. It replaces the crawl's.
+    /// The application's own JSON object for this page. It replaces that of the crawl.
     pub attrs: Option<String>,
-    /// From 1 to 100. Higher priorities are fetched first.
+    /// A number from 1 to 100. Tasks of a higher priority are fetched first.
     pub priority: u8,
-    /// The operator's delay between two requests to the site, in milliseconds. A longer `Crawl-delay` of robots.txt
-    /// takes precedence.
+    /// The delay between two requests to the site that the operator has set, in milliseconds. A longer `Crawl-delay` of
+    /// robots.txt takes precedence.
     pub delay_ms: Option<u32>,
-    /// Earlier attempts that failed but were worth retrying, the oldest first.
+    /// Earlier attempts that failed for a temporary reason, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// Set if the site is unreachable: the task ends with this outcome, and nothing is requested.
+    /// Set if the site is unreachable. Then the task ends with this outcome, and nothing is requested.
     pub unreachable: Option<Outcome>,
     pub address_bounds: AddressBounds,
 }
@@ -136,20 +138,20 @@ pub enum AddressBounds {
 /// An attempt at a task that failed for a temporary reason and was followed by a retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedAttempt {
-    /// When the outcome was known, in milliseconds since the epoch.
+    /// When the attempt ended, in milliseconds since the epoch.
     pub ended_at_ms: i64,
     pub outcome: Outcome,
     /// The HTTP status, if there was a response.
     pub status_code: Option<u16>,
 }
 
-/// The scope of a recall: the unstarted tasks that meet all conditions. A `None` condition is met by every task, so
-/// the default scope is all tasks.
+/// The scope of a recall (a request to give back tasks): the unstarted tasks that meet all conditions. A `None`
+/// condition is met by every task, so the default scope is all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecallScope {
     pub crawl: Option<CrawlKey>,
     pub site: Option<String>,
-    /// Only tasks below this priority.
+    /// Only tasks with a lower priority than this.
     pub below: Option<u8>,
     /// Whether to reset the site's backoff and `Retry-After` too. The time of its last request is kept, so its delay
     /// still applies.
@@ -165,7 +167,7 @@ impl RecallScope {
     }
 }
 
-/// A worker's report on one delivery of a task. The task may be retried after it.
+/// A worker's report on one delivery of a task. After it, the dispatcher may retry the task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskDone {
     pub task: u64,
@@ -180,60 +182,62 @@ pub struct TaskDone {
     /// How many rows the page lists, and how many of them were stored.
     pub rows: u32,
     pub rows_stored: u32,
-    /// Discovered links, canonical or not. The intake decides which of them are fetched. In crawls with sitemaps, a
-    /// link may carry its [`LinkKind`](crate::LinkKind), which says how to judge it.
+    /// Discovered links, not necessarily in canonical form. The dispatcher decides which of them are fetched. In crawls
+    /// with sitemaps, a link may carry its [`LinkKind`](crate::LinkKind), which says how to judge it.
     pub links: Vec<String>,
-    /// The target of a redirect. The intake treats it as a link at the task's own depth.
+    /// The target of a redirect. The dispatcher treats it as a link with the depth of this task.
     pub redirect: Option<String>,
-    /// Records that are completed by this page.
+    /// Records that this page completes: none of their fields is missing any more.
     pub resolved: Vec<String>,
     pub clock: SiteClock,
-    /// The evidence, if the site may be the cause of a failed attempt. Without evidence, a `blocked` response is only
-    /// suspected, and the task is retried. With the outcome `ok`, the evidence is an observation of the worker about
-    /// the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats), [`unmatched`](crate::unmatched)).
+    /// Evidence about the site, if the site may be the cause of a failed attempt. Without evidence, a `blocked`
+    /// response is only suspected, and the task is retried. With the outcome `ok`, the evidence is an observation of
+    /// the worker about the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats),
+    /// [`unmatched`](crate::unmatched)).
     pub evidence: Option<Evidence>,
 }
 
-/// The evidence that a site is failing or has refused the crawler. It is kept with the site for users to see.
+/// Evidence that a site is failing or has refused the crawler. It is kept with the site, for users to see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The URL that was requested: a page, or the site's robots.txt.
     pub url: String,
     /// The HTTP status, if there was a response.
     pub status_code: Option<u16>,
-    /// The finding: the error, or the name of the sign that shows a block page.
+    /// What was found: an error, or the name of the sign by which a block page was recognised.
     pub sign: String,
-    /// The requesting machine may be the cause: it has no route to the site, or its name servers do not answer.
+    /// Whether the requesting machine may be the cause: it has no route to the site, or its name servers do not answer.
     pub no_route: bool,
 }
 
-/// The state of a site's clock after a fetch.
+/// When a site may be requested again, after a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SiteClock {
     /// How many milliseconds from now the next fetch may start.
     pub next_in_ms: u32,
-    /// The delay between two fetches that is in force; `None` if the site's robots.txt was not read.
+    /// The delay between two fetches that applies to the site, in milliseconds; `None` if its robots.txt was not read.
     pub delay_ms: Option<u32>,
 }
 
-/// A lease that is given back without an outcome.
+/// A leased task that is given back without an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskReturned {
     pub task: u64,
     pub delivery: Delivery,
     pub cause: ReturnCause,
-    /// The site's clock, if requests for this task may have been sent.
+    /// When the site may be requested again; set if requests for this task may have been sent.
     pub clock: Option<SiteClock>,
-    /// The address that the task must be counted for. See [`AddressBounds`].
+    /// The address of the task's host, if the task must be counted for it; see [`AddressBounds`].
     pub address: Option<IpAddr>,
 }
 
-/// Why a lease is returned.
+/// Why a leased task is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReturnCause {
-    /// The page was not requested. The task was recalled, or its supervisor or worker drains or has lost its lease.
+    /// The page was not requested, because the task was recalled, or the supervisor or worker drains or has lost its
+    /// lease.
     Unstarted,
-    /// The worker died. The request may have been made.
+    /// The worker died. The page may have been requested.
     WorkerDied,
     /// The worker died while extracting this page.
     KilledWorker,
@@ -241,8 +245,8 @@ pub enum ReturnCause {
     CutShort,
 }
 
-/// The credit that a supervisor grants, as totals since its hello. With totals instead of increments, a repeated or
-/// lost message does no harm.
+/// How many tasks, and URLs of how many bytes, the dispatcher may send to a supervisor. The numbers are totals since
+/// the hello (first message), so a repeated or lost message does no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Credit {
     pub tasks: u64,
@@ -261,15 +265,14 @@ pub struct Hello {
     pub instance: u64,
     /// A number that grows with every hello of the same instance.
     pub session: u64,
-    /// When the hello was sent, by the machine's clock since boot.
+    /// When the hello was sent, in milliseconds since the machine was booted.
     pub sent_ms: u64,
     pub lane: Lane,
     pub workers: u16,
-    /// The longest time that a request of this supervisor may take.
+    /// The longest time that a request of this supervisor may take, in milliseconds.
     pub longest_request_ms: u64,
     pub credit: Credit,
-    /// The leases that are still held, or ended without an acknowledgement from the dispatcher: tasks with their
-    /// deliveries.
+    /// Tasks, with their deliveries, that the supervisor still holds, or whose end the dispatcher has not acknowledged.
     pub held: Vec<(u64, Delivery)>,
 }
 
@@ -277,13 +280,13 @@ pub struct Hello {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorHeartbeat {
     pub session: u64,
-    /// When the heartbeat was sent, by the machine's clock since boot. The answer returns it.
+    /// When the heartbeat was sent, in milliseconds since the machine was booted. The answer returns it.
     pub sent_ms: u64,
-    /// When the heartbeat was sent, by the machine's wall clock, in milliseconds since the epoch. Shows clocks that
-    /// differ.
+    /// When the heartbeat was sent by the wall clock, in milliseconds since the epoch. It shows whether the clocks of
+    /// the machines differ.
     pub wall_ms: i64,
     pub credit: Credit,
-    /// The number up to which all messages of the session have arrived.
+    /// The number up to which all of the dispatcher's messages in this session have arrived.
     pub received: u64,
     /// The number of the last outcome message sent in this session.
     pub outcomes_sent: u64,
@@ -298,12 +301,13 @@ pub enum SupervisorToDispatcher {
         credit: Credit,
     },
     Heartbeat(SupervisorHeartbeat),
-    /// The supervisor has drained. It holds no leases once the outcomes up to this number have arrived.
+    /// The supervisor stops and has finished its tasks. It holds none once its outcome messages up to this number have
+    /// arrived.
     Goodbye {
         session: u64,
         outcomes_sent: u64,
     },
-    /// The supervisor needs this set of mappings, which the dispatcher has named.
+    /// The supervisor requests a set of mappings that the dispatcher has named but not sent.
     AskMappings {
         session: u64,
         mappings: MappingsVersion,
@@ -315,33 +319,33 @@ pub enum SupervisorToDispatcher {
 /// Sent by the dispatcher to a supervisor, on the tasks socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum DispatcherToSupervisor {
-    /// The answer to hello. Tasks follow.
+    /// The answer to a hello. Tasks follow it.
     Welcome {
         session: u64,
-        /// The `sent_ms` of the hello.
+        /// The `sent_ms` of the hello that is answered.
         heard_ms: u64,
-        /// How long the supervisor may start fetches, counted from when it sent a message that the dispatcher has
-        /// received.
+        /// How long the supervisor may start fetches, in milliseconds from when it sent the last message that the
+        /// dispatcher has received.
         lease_ms: u64,
-        /// The mappings in force. A supervisor that does not have them requests them. Until they arrive, its workers
-        /// get no further tasks.
+        /// The version of the mappings in force. A supervisor that does not have it requests it. Until the mappings
+        /// arrive, its workers get no further tasks.
         mappings: MappingsVersion,
     },
     /// Another supervisor with this name may still be alive. Try again later.
     NameTaken { session: u64 },
-    /// Tasks to work on. They are numbered within the session from 1, so that lost messages are noticed.
+    /// Tasks to fetch. These messages are numbered within the session from 1, so that lost ones are noticed.
     Tasks {
         session: u64,
         number: u64,
-        /// The settings of the tasks' crawls, unless the supervisor already has them.
+        /// The settings of the tasks' crawls that the supervisor does not have yet.
         crawls: Vec<CrawlSettings>,
         tasks: Vec<Task>,
     },
-    /// The crawl settings sent so far in this session may be forgotten, except those of held tasks. They are sent
-    /// again with the crawl's next task.
+    /// The supervisor may forget all crawl settings sent in this session, except those of tasks that it holds. They are
+    /// sent again with the crawl's next task.
     ForgetCrawls { session: u64 },
     /// A recall: give back the unstarted tasks in the scope, and confirm when none of them can start any more. See
-    /// [`SupervisorOutcomes::recalled`]. Numbered like tasks.
+    /// [`SupervisorOutcomes::recalled`]. It is numbered as `Tasks` is.
     Recall {
         session: u64,
         number: u64,
@@ -351,16 +355,17 @@ pub enum DispatcherToSupervisor {
     /// The answer to a heartbeat.
     Heartbeat {
         session: u64,
-        /// The newest `sent_ms` received in this session.
+        /// The newest `sent_ms` that was received in this session.
         heard_ms: u64,
-        /// The number up to which the session's outcome messages are durable.
+        /// The number up to which the session's outcome messages are stored durably.
         outcomes_heard: u64,
     },
-    /// The dispatcher does not know this session, or has missed some of its messages. Say hello again.
+    /// The dispatcher does not know this session, or has missed some of its messages. The supervisor must send a new
+    /// hello.
     SayHello { session: u64 },
-    /// Give back the unstarted tasks, finish the started ones, and say goodbye.
+    /// Give back the unstarted tasks, finish the started ones, and send `Goodbye`.
     Drain,
-    /// Other mappings are in force from now on. Numbered like tasks.
+    /// Other mappings are in force from now on. It is numbered as `Tasks` is.
     MappingsChanged {
         session: u64,
         number: u64,
@@ -372,8 +377,8 @@ pub enum DispatcherToSupervisor {
         version: MappingsVersion,
         sources: Vec<MappingSource>,
     },
-    /// The findings about the scripts of a site's pages, if there are any. Sent before tasks of the site. Numbered
-    /// like tasks.
+    /// Whether scripts fill the pages of a site, as far as workers have found out. It is sent before tasks of the site,
+    /// and numbered as `Tasks` is.
     SiteScripts {
         session: u64,
         number: u64,
@@ -390,8 +395,8 @@ pub struct SupervisorOutcomes {
     pub number: u64,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
-    /// Completed recalls: no more tasks in their scopes will start. Queued tasks are given back in this message or an
-    /// earlier one. Tasks that were about to start may follow.
+    /// The recalls that are completed: no more tasks in their scopes will start. Queued tasks are given back in this
+    /// message or an earlier one. Tasks that were about to start may follow.
     pub recalled: Vec<u64>,
 }
 
@@ -400,25 +405,25 @@ pub struct SupervisorOutcomes {
 pub enum SupervisorToWorker {
     Mappings(Vec<MappingSource>),
     Crawl(CrawlSettings),
-    /// The crawl settings sent so far may be forgotten, except those of held tasks.
+    /// The worker may forget all crawl settings sent so far, except those of tasks that it holds.
     ForgetCrawls,
-    /// Sites to which the worker's dead predecessor may have sent requests.
+    /// Sites to which the worker's predecessor, which died, may have sent requests.
     Inherited {
         sites: Vec<String>,
     },
-    /// The lease: until when requests may be started, by the machine's clock since boot.
+    /// Until when requests may be started, in milliseconds since the machine was booted.
     LeaseUntil {
         boot_ms: u64,
     },
     Tasks(Vec<Task>),
-    /// Give back the unstarted tasks in the scope, and confirm the number of the recall unless it is 0.
+    /// Give back the unstarted tasks in the scope. Confirm the number of the recall unless it is 0.
     Recall {
         recall: u64,
         scope: RecallScope,
     },
     /// Give back the unstarted tasks, finish the started ones, and exit.
     Drain,
-    /// The findings about the scripts of a site's pages. Sent before tasks of the site.
+    /// Whether scripts fill the pages of a site, as far as workers have found out. It is sent before tasks of the site.
     SiteScripts(SiteScripts),
 }
 
@@ -426,11 +431,11 @@ pub enum SupervisorToWorker {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerToSupervisor {
     pub worker_index: u16,
-    /// How often the worker's process was started. This distinguishes late messages of a dead process.
+    /// How often the worker's process was started. It distinguishes late messages of a process that has died.
     pub incarnation: u32,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
-    /// Completed recalls; see [`SupervisorOutcomes::recalled`].
+    /// The recalls that are completed; see [`SupervisorOutcomes::recalled`].
     pub recalled: Vec<u64>,
     /// Tasks, with their deliveries, that are waiting for a slow name lookup.
     pub waiting: Vec<(u64, Delivery)>,

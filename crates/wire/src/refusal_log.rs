@@ -15,7 +15,7 @@ pub struct RefusalLog {
     /// When each refusal of the last period was logged.
     logged: HashMap<String, Instant>,
     suppressed: u64,
-    /// When counting of suppressed refusals began.
+    /// When the present count of suppressed refusals began.
     since: Instant,
 }
 
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn each_peer_has_a_minute_of_its_own() {
+    fn refusals_of_each_peer_are_limited_separately() {
         let mut log = RefusalLog::default();
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);

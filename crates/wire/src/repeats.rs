@@ -1,4 +1,4 @@
-//! The worker's mark on a page that only repeats other pages of its site.
+//! The mark that a worker sets on a page that only repeats other pages of its site.
 //!
 //! It is sent as the evidence of an outcome `ok`, as a word in [`Evidence::sign`]. Other evidence of such an outcome is
 //! a [`ScriptsReport`](crate::ScriptsReport), or the mark of a page that [resembles a block](crate::likeness) or has
@@ -8,7 +8,7 @@ use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "repeats\t";
 
-/// The evidence of a page that only repeats others. `seen` describes the observation, for users.
+/// The evidence that a page only repeats others. `seen` describes the observation in words for users.
 pub fn evidence_of_repetition(url: &str, status_code: Option<u16>, seen: &str) -> Evidence {
     Evidence {
         url: url.to_owned(),
@@ -18,7 +18,7 @@ pub fn evidence_of_repetition(url: &str, status_code: Option<u16>, seen: &str) -
     }
 }
 
-/// Whether the page of an outcome only repeats others.
+/// Whether an outcome says that its page only repeats others.
 pub fn is_repetition(done: &TaskDone) -> bool {
     let evidence = done.evidence.as_ref();
     done.outcome == Outcome::Ok && evidence.is_some_and(|found| found.sign.starts_with(MARK))

@@ -21,9 +21,9 @@ pub struct SupervisorReport {
     pub load_hundredths: u32,
     /// How many processors the supervisor may use.
     pub cores: u16,
-    /// How many leases the supervisor holds.
+    /// How many tasks the supervisor has leased from the dispatcher.
     pub held: u32,
-    /// How many of these leases wait in the supervisor for their worker.
+    /// How many of these leased tasks wait in the supervisor for their worker.
     pub waiting: u32,
     /// Why the supervisor starts no tasks, in words; `None` if it does.
     pub holds: Option<String>,

@@ -1,4 +1,4 @@
-//! A worker's findings about the scripts of a kind of page: whether its pages have content in a browser that they lack
+//! Findings of workers about pages that scripts fill: whether a kind of page has content in a browser that it lacks
 //! without one.
 //!
 //! The findings are sent as the evidence of an outcome `ok`: in [`Evidence::sign`], as words separated by tabs.
@@ -13,7 +13,7 @@ const MARK: &str = "scripts";
 const SHELL: &str = "shell";
 const PAGE: &str = "page";
 
-/// A kind of page of one site, and the finding about it.
+/// A worker's finding about the scripts of a kind of page: pages of one site with the same mapping and layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptsReport {
     pub finding: Finding,
@@ -21,32 +21,34 @@ pub struct ScriptsReport {
     pub is_shell: bool,
     /// The mapping of the pages; empty if none matches them.
     pub mapping: String,
-    /// The layout of the pages as the server sends them: a sketch, or the root element of a shell.
+    /// The layout of the pages as the server sends them: a sketch, or the root element of an empty shell.
     pub layout: String,
-    /// The observation that led to the finding, for users.
+    /// The observation that led to the finding, in words for users.
     pub seen: String,
 }
 
-/// The findings about the scripts of a site's pages, and the site's rule. For the worker that gets the site's tasks.
+/// All findings about the scripts of a site's pages, and the site's own rule. The worker that gets the site's tasks
+/// receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteScripts {
     pub site: String,
-    /// The lane of the site's pages in crawls of the lane `http`; `None` if it depends on each page.
+    /// The lane (with or without a browser) of the site's pages in crawls of the lane `http`; `None` if it depends on
+    /// the page.
     pub lane: Option<Lane>,
     pub kinds: Vec<KnownKind>,
 }
 
-/// A kind of page, some of which were rendered.
+/// A kind of page (with the same mapping and layout), of which a browser has rendered some.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownKind {
     pub mapping: String,
     pub layout: String,
     pub finding: Finding,
-    /// How many reported pages of this kind a browser has rendered without a gain.
+    /// How many pages of this kind a browser has rendered without gaining content.
     pub tries: u32,
 }
 
-/// The finding about a kind of page.
+/// What a worker found out about the scripts of a kind of page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Finding {
     /// The page shows nothing without its scripts, and the worker that fetched it has no browser.
@@ -55,7 +57,7 @@ pub enum Finding {
     Filled,
     /// The pages show nothing in a browser either.
     Empty,
-    /// One more page was rendered without a gain, and more are to be tried.
+    /// One more page was rendered without gaining content, and more pages are to be tried.
     Tried,
 }
 
@@ -70,7 +72,7 @@ impl Finding {
         Finding::Tried,
     ];
 
-    /// The stable name.
+    /// The stable name of the finding, as sent in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Finding::Wanted => "wanted",
@@ -106,7 +108,7 @@ impl ScriptsReport {
         }
     }
 
-    /// The report in an outcome, if it has one.
+    /// The report that an outcome carries; `None` if it carries none.
     pub fn from_outcome(done: &TaskDone) -> Option<ScriptsReport> {
         let evidence = done.evidence.as_ref();
         let evidence = evidence.filter(|_| done.outcome == Outcome::Ok)?;
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_read_as_it_was_written_and_nothing_else_is_taken_for_one() {
+    fn a_report_survives_a_round_trip_and_other_evidence_is_not_a_report() {
         for finding in Finding::ALL {
             let report = ScriptsReport {
                 finding,

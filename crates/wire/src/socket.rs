@@ -42,7 +42,7 @@ use commands::{Command, CommandQueue};
 use outgoing::OutgoingFrame;
 use thread::SocketThread;
 
-/// Takes every frame.
+/// A handler that takes every frame and passes it to a function.
 struct TakeAll<F>(F);
 
 impl<F: FnMut(ArrivedFrame) + Send + 'static> FrameHandler for TakeAll<F> {
@@ -51,14 +51,14 @@ impl<F: FnMut(ArrivedFrame) + Send + 'static> FrameHandler for TakeAll<F> {
     }
 }
 
-/// A handle for sending. Clones share the same thread.
+/// A handle for sending frames from any thread. All clones send through the same sockets.
 #[derive(Clone)]
 pub struct Outbox {
     commands: Arc<CommandQueue>,
 }
 
 impl Outbox {
-    /// Queues a frame for the peer of a socket with one peer.
+    /// Queues a frame on a socket that has a single peer.
     pub fn send(&self, socket: SocketName, frame: Vec<u8>) {
         let frame = OutgoingFrame {
             peer: None,
@@ -73,7 +73,7 @@ impl Outbox {
         self.send_to_with_attachment(socket, peer, frame, None);
     }
 
-    /// Like [`Outbox::send_to`], and keeps a value with the frame.
+    /// Like [`Outbox::send_to`], but keeps a value with the frame until it is sent.
     pub fn send_to_with_attachment(
         &self,
         socket: SocketName,
@@ -110,18 +110,18 @@ impl Outbox {
         })
     }
 
-    /// Why a server did not admit a connecting socket of this process, if this happened. The server may have admitted
+    /// Why a server last refused a connecting socket of this process; `None` if none has. The server may have admitted
     /// the socket since.
     pub fn refusal_reason(&self) -> Option<&'static str> {
         self.commands.refusal_reason()
     }
 
-    /// The changes of the allow-list since the last call. All of them are in force.
+    /// The changes of the allow-list since the last call. All of them already apply.
     pub fn take_list_changes(&self) -> Vec<ListChange> {
         self.commands.take_list_changes()
     }
 
-    /// The number of frames so far, for each present or former socket.
+    /// The number of frames so far, for each socket, open or closed.
     pub fn traffic(&self) -> BTreeMap<SocketName, Traffic> {
         self.commands.traffic()
     }
@@ -148,7 +148,7 @@ impl Sockets {
         Sockets::start_with_handler(specs, TakeAll(on_arrival))
     }
 
-    /// Like [`Sockets::start`], with a choice of the frames that are taken.
+    /// Like [`Sockets::start`], but the handler also chooses which frames are taken.
     pub fn start_with_handler(
         specs: Vec<SocketSpec>,
         arrivals: impl FrameHandler,

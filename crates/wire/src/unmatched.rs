@@ -1,4 +1,4 @@
-//! The worker's mark on a page without a mapping.
+//! The mark that a worker sets on a page for which there is no mapping.
 //!
 //! It is sent as the evidence of an outcome `ok`: alone, or after the worker's other findings about the page
 //! ([`scripts`](crate::scripts), [`repeats`](crate::repeats)). Receivers that do not know the mark ignore it.
@@ -7,7 +7,7 @@ use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "\tunmatched";
 
-/// Adds the mark to a worker's other findings about a page.
+/// Adds the mark to the evidence that a worker sends about a page.
 pub fn with_unmatched_mark(noticed: Option<Evidence>) -> Evidence {
     let mut noticed = noticed.unwrap_or(Evidence {
         url: String::new(),
@@ -25,7 +25,7 @@ pub fn is_unmatched(done: &TaskDone) -> bool {
     done.outcome == Outcome::Ok && evidence.is_some_and(|found| found.sign.ends_with(MARK))
 }
 
-/// The findings in a text without this mark.
+/// Removes the mark from the text of an evidence, so that only other findings are left.
 pub(crate) fn without_unmatched_mark(sign: &str) -> &str {
     sign.strip_suffix(MARK).unwrap_or(sign)
 }

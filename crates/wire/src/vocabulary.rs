@@ -45,7 +45,7 @@ macro_rules! named {
 }
 
 named! {
-    /// The ability that the pages of a crawl need from a supervisor.
+    /// How pages are read: with or without a browser. A crawl needs one lane, and a supervisor has one.
     Lane {
         /// Pages are read as the server sends them.
         Http = "http",
@@ -96,12 +96,12 @@ named! {
     }
 }
 
-/// How a task ended, as far as its page is concerned.
+/// How a task ended for its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskEnd {
     /// The task got its page, new or unchanged.
     Page,
-    /// The page is at another URL, which is a task of its own.
+    /// The page is at another URL, which becomes a task of its own.
     Elsewhere,
     /// The task did not get its page, because the site's rules forbid it.
     Refused,
@@ -186,7 +186,7 @@ impl Outcome {
         matches!(self.end(), TaskEnd::Failed | TaskEnd::Refused)
     }
 
-    /// The trouble with the page's site, or with the way to it, that this outcome may show.
+    /// The trouble with the page's site, or with the network path to it, that this outcome may show.
     pub fn site_trouble(self) -> Option<SiteTrouble> {
         self.properties().1
     }
@@ -201,13 +201,13 @@ impl Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteTrouble {
     pub reason: BackoffReason,
-    /// Whether one page proves the trouble. Otherwise the page itself may be the cause: only several failures, without
-    /// any response from the server, prove it.
+    /// Whether one page proves the trouble. Otherwise the page itself may be the cause, and only several failures
+    /// without any response from the server prove it.
     pub is_certain: bool,
 }
 
 named! {
-    /// Why a site backs off: for a time, none of its tasks is leased.
+    /// Why a site backs off: none of its tasks is given to workers for a time.
     BackoffReason {
         /// robots.txt was unavailable.
         Robots = "robots",
@@ -253,7 +253,7 @@ named! {
 }
 
 named! {
-    /// The links of a page that are followed.
+    /// Which links of a page are followed.
     Follow {
         /// Links that the url_parsers of the page's mapping yield.
         Mapped = "mapped",
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_survive_a_round_trip() {
+    fn names_can_be_parsed_back() {
         for outcome in Outcome::ALL {
             assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
         }

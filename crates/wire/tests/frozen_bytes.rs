@@ -26,11 +26,11 @@ use examples::*;
 
 const WRITE: &str = "UPDATE_COMMITTED";
 
-/// The examples' names and bytes, sorted by name.
+/// The examples by name, each with its bytes.
 type Frozen = BTreeMap<String, Vec<u8>>;
 
-/// Adds one example for each variant of an enum. The patterns become a `match`, which does not compile if a variant is
-/// missing.
+/// Adds one example for each variant of an enum. The patterns also become a `match`, so the test does not compile if a
+/// variant is missing.
 macro_rules! freeze_variants {
     ($frozen:ident, $kind:ident { $($variant:pat => $example:expr,)+ }) => {
         let complete = |value: &$kind| match value { $($variant => (),)+ };
@@ -50,7 +50,7 @@ fn name(kind: &str, pattern: &str) -> String {
     format!("{kind}::{}", variant.unwrap_or_default())
 }
 
-/// Adds one example, which must survive encoding and decoding.
+/// Adds one example, and asserts that it survives encoding and decoding.
 fn freeze<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
     frozen: &mut Frozen,
     name: String,
@@ -211,8 +211,8 @@ fn freeze_worker_messages(mut frozen: Frozen) -> Frozen {
     frozen
 }
 
-/// One line for each example: its name and its bytes in hex.
-fn text_of(frozen: &Frozen) -> String {
+/// Formats each example as a line: its name, and its bytes in hex.
+fn format_frozen(frozen: &Frozen) -> String {
     let mut text = String::new();
     for (name, bytes) in frozen {
         write!(text, "{name} ").unwrap();
@@ -240,7 +240,7 @@ fn path_of(name: &str) -> PathBuf {
 
 #[test]
 fn the_bytes_of_every_message_belong_to_the_wire_version() {
-    let text = text_of(&freeze_all());
+    let text = format_frozen(&freeze_all());
     let name = format!("v{WIRE_VERSION}");
     let path = path_of(&name);
     if std::env::var_os(WRITE).is_some() {
@@ -292,14 +292,13 @@ fn every_message_of_the_oldest_version_is_still_read() {
 }
 
 #[test]
-fn the_greeting_never_changes() {
+fn the_handshake_never_changes() {
     let kept = std::fs::read_to_string(path_of("handshake")).expect("it was frozen");
-    let today = text_of(&Frozen::from([
+    let today = format_frozen(&Frozen::from([
         (String::from("Handshake"), handshake::encode_hello(&hello())),
         (String::from("Refusal"), handshake::encode_refusal(171)),
     ]));
-    // Only the versions themselves may change: right after the first byte of the handshake, and at the end of the
-    // refusal.
+    // In the handshake, only the versions may change: they follow the first byte of a hello, and end a refusal.
     let versions = format!("{OLDEST_VERSION:02x}{WIRE_VERSION:02x}");
     assert_eq!(
         today,

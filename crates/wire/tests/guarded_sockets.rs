@@ -1,5 +1,5 @@
-//! Sockets with CURVE keys, and which peers they admit. The server is webfill's own. The clients use libzmq directly,
-//! as any program could.
+//! Tests sockets with CURVE keys, and which peers they admit. The server is webfill's own. The clients use libzmq
+//! directly, as any program could.
 
 use std::fmt::Write;
 use std::sync::mpsc;
@@ -19,14 +19,14 @@ const WAIT: Duration = Duration::from_secs(60);
 const TASKS: u32 = 1;
 const CONTROL: u32 = 2;
 
-/// A process with two sockets: one for supervisors, one for clients.
+/// A server with two sockets: one for supervisors, one for clients.
 struct Server {
     folder: TempDir,
     sockets: Sockets,
     arrived: mpsc::Receiver<ArrivedFrame>,
-    /// Receives a message when a pause has begun.
+    /// Receives a message when the server has stopped reading.
     holding: mpsc::Receiver<()>,
-    /// Ends the pause that the frame `hold` began.
+    /// Lets the server read again after the frame `hold` has stopped it.
     hold: mpsc::Sender<()>,
     public: PublicKey,
     listed: Vec<(Role, &'static str, PublicKey)>,
@@ -34,7 +34,7 @@ struct Server {
     control: String,
 }
 
-/// Treats the frame `flood` as a flood. After the frame `hold`, nothing is read until the pause is ended.
+/// Treats the frame `flood` as a flood. After the frame `hold`, nothing is read until the test ends the pause.
 struct FloodHandler {
     arrivals: mpsc::Sender<ArrivedFrame>,
     holds: mpsc::Sender<()>,
@@ -61,12 +61,12 @@ impl FrameHandler for FloodHandler {
     }
 
     fn handle_frame(&mut self, arrived: ArrivedFrame) {
-        // The test may already be over.
+        // An error is ignored, because the test may already be over.
         let _ = self.arrivals.send(arrived);
     }
 }
 
-/// A port that was free a moment ago.
+/// An endpoint with a port that was free a moment ago.
 fn free_endpoint() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("tcp://{}", listener.local_addr().unwrap())
@@ -144,7 +144,7 @@ impl Server {
         peer
     }
 
-    /// Like `expect_frame`, but skips messages `late` that were still in flight when their sender was admitted again.
+    /// Like `expect_frame`, but skips messages `late`, which were still in flight when their sender was admitted again.
     fn expect_frame_after(&self, late: &str, frame: &str, sender: &str) -> Vec<u8> {
         loop {
             let (heard, from, peer) = self.receive();
@@ -167,7 +167,8 @@ fn write_list(folder: &TempDir, listed: &[(Role, &'static str, PublicKey)]) {
     std::fs::rename(new, folder.path().join("allowed")).unwrap();
 }
 
-/// The connections that a server of this process has accepted at an endpoint: how many bytes each has not read yet.
+/// For each connection that a server of this process has accepted at an endpoint, the number of bytes that it has not
+/// read.
 fn connections_at(endpoint: &str) -> Vec<u64> {
     let port: u16 = endpoint.rsplit(':').next().unwrap().parse().unwrap();
     let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
@@ -175,7 +176,7 @@ fn connections_at(endpoint: &str) -> Vec<u64> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (own, state, queues, inode) = (fields[1], fields[3], fields[4], fields[9]);
         let is_listening = state == "0A";
-        // A connection that is not accepted yet, or is closed, has no inode.
+        // A connection without an inode is not accepted yet, or already closed.
         let is_accepted = own.ends_with(&format!(":{port:04X}")) && !is_listening && inode != "0";
         let (_, unread) = queues.split_once(':')?;
         is_accepted.then(|| u64::from_str_radix(unread, 16).unwrap())
@@ -211,7 +212,7 @@ impl Caller {
             socket.set_rcvtimeo(WAIT.as_millis() as i32).unwrap();
         }
         socket.set_reconnect_ivl(10).unwrap();
-        // A refused client gets no answer, and tries again after this time.
+        // A refused client gets no answer, and tries again after this many milliseconds.
         socket.set_handshake_ivl(500).unwrap();
         Caller {
             socket,
@@ -248,7 +249,7 @@ impl Caller {
         assert_eq!(String::from_utf8_lossy(&heard), text);
     }
 
-    /// Waits for an event of the connection.
+    /// Waits until libzmq reports this event of the connection.
     fn wait_for_event(&self, event: zmq::SocketEvent) {
         loop {
             let frames = self.events.recv_multipart(0).expect("an event in time");
@@ -259,7 +260,7 @@ impl Caller {
         }
     }
 
-    /// Whether the connection has ended so far.
+    /// Whether the connection has ended so far, by the events that libzmq has reported.
     fn was_disconnected(&self) -> bool {
         let events = std::iter::from_fn(|| self.events.recv_multipart(zmq::DONTWAIT).ok());
         let numbers = events.map(|frames| u16::from_ne_bytes([frames[0][0], frames[0][1]]));
@@ -267,7 +268,7 @@ impl Caller {
         events.any(|event| event == zmq::SocketEvent::DISCONNECTED)
     }
 
-    /// Waits until a handshake has failed (true) or succeeded (false).
+    /// Waits for the end of a handshake. Returns whether it has failed.
     fn wait_and_check_refused(&self) -> bool {
         let deadline = Instant::now() + WAIT;
         while Instant::now() < deadline {
@@ -347,7 +348,7 @@ fn only_listed_keys_get_through_and_only_to_the_sockets_of_their_role() {
         ),
     ];
     for (who, caller) in &refused {
-        // libzmq sends this as soon as there is a connection, which must never happen.
+        // libzmq sends this text as soon as the caller is admitted, which must never happen.
         let _ = caller.socket.send("let me in", zmq::DONTWAIT);
         assert!(caller.wait_and_check_refused(), "{who}");
     }
@@ -388,7 +389,7 @@ fn a_client_reconnects_to_a_server_that_had_no_keys_for_a_while() {
         mistaken.wait_and_check_refused(),
         "neither side trusts the other"
     );
-    // Waits until libzmq has stopped retrying: on its own it would not reconnect.
+    // Waits until libzmq no longer tries to connect. On its own, it would not reconnect after that.
     mistaken.events.set_rcvtimeo(500).unwrap();
     while mistaken.events.recv_multipart(0).is_ok() {}
     drop(mistaken);
@@ -421,8 +422,8 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
     }
     let heard = server.arrived.recv_timeout(Duration::from_millis(300));
     assert!(heard.is_err(), "{heard:?}");
-    // Once the key is admitted again, the same connection works in both directions. Frames that were withheld do not
-    // arrive.
+    // Once the key is admitted again, the same connection works in both directions. Frames that were held back in the
+    // meantime do not arrive.
     server.allow_key(Role::Supervisor, "vm-01-back", &vm);
     revoked.send_text("back");
     let peer = server.expect_frame_after("still here", "back", "vm-01-back");
@@ -506,7 +507,7 @@ fn garbage_on_the_port_does_not_disturb_admitted_peers() {
     let mut held = Vec::new();
     for noise in noises.iter().cycle().take(50) {
         let mut stream = std::net::TcpStream::connect(address).unwrap();
-        // The other side may hang up while this is sent.
+        // An error is ignored: the server may close the connection while this is sent.
         let _ = stream.write_all(noise);
         let _ = stream.write_all(&[0x06; 512]);
         held.push(stream);
@@ -517,7 +518,7 @@ fn garbage_on_the_port_does_not_disturb_admitted_peers() {
 }
 
 #[test]
-fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
+fn only_a_flooding_client_is_disconnected_and_refused_for_a_while() {
     let (shop, news) = (new_key_pair().unwrap(), new_key_pair().unwrap());
     let listed = [(Role::Client, "shop", &shop), (Role::Client, "news", &news)];
     let server = Server::start(&listed);
@@ -535,7 +536,7 @@ fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
     assert!(flooding.wait_and_check_refused(), "it comes back too soon");
     for (caller, name) in [(&calm, "news"), (&other, "shop")] {
         caller.send_text("still here");
-        // Messages after the flood are dropped.
+        // Messages that the client sent after the flood are dropped.
         server.expect_frame("still here", name);
         assert!(!caller.was_disconnected(), "{name}");
     }
@@ -547,7 +548,7 @@ fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
 }
 
 #[test]
-fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
+fn a_flood_of_a_closed_connection_does_not_disconnect_a_later_one() {
     let (shop, news) = (new_key_pair().unwrap(), new_key_pair().unwrap());
     let listed = [(Role::Client, "shop", &shop), (Role::Client, "news", &news)];
     let server = Server::start(&listed);
@@ -556,11 +557,13 @@ fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
     for frame in ["hold", "flood", "flood"] {
         flooding.send_text(frame);
     }
-    // Frames sent before the handshake arrive together. The flood still waits to be read when its sender leaves.
+    // Frames that were queued before the handshake arrive together. The flood is still unread when its sender
+    // disconnects.
     server.holding.recv_timeout(WAIT).unwrap();
     wait_until(|| connections_at(&server.control) == [0]);
     flooding.socket.disconnect(&server.control).unwrap();
-    // The next connection gets the descriptor of this one. libzmq closes this connection only while its socket is used.
+    // The next connection gets the same file descriptor once this one is closed. libzmq closes it only while its socket
+    // is used.
     wait_until(|| {
         assert_eq!(flooding.socket.poll(zmq::POLLIN, 10), Ok(0));
         connections_at(&server.control).is_empty()

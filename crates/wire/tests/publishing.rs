@@ -1,4 +1,4 @@
-//! Publishing sockets: which subscribers get which messages, what a slow subscriber costs, and which are admitted.
+//! Tests publishing sockets: which subscribers get which messages, what a slow subscriber costs, and who is admitted.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use webfill_wire::socket::{
 const WAIT: Duration = Duration::from_secs(60);
 const NAME: u32 = 1;
 
-/// A port that was free a moment ago.
+/// An endpoint with a port that was free a moment ago.
 fn free_endpoint() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("tcp://{}", listener.local_addr().unwrap())
@@ -61,7 +61,7 @@ fn next_message(arrived: &Receiver<ArrivedFrame>) -> (String, String) {
 fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
     let endpoint = free_endpoint();
     let (sockets, heard) = start_publisher(&endpoint);
-    // Another subscriber gets this message before the one under test subscribes. So the message cannot still be in
+    // Another subscriber receives this message before the one under test subscribes. So the message is no longer in
     // flight then.
     let (earlier, had) = start_subscriber(&endpoint, &["early"]);
     wait_for_subscription(&heard, Subscription::Wanted(b"early"));
@@ -102,8 +102,8 @@ fn a_subscriber_finds_a_publisher_that_is_started_again() {
     drop(subscribed);
 }
 
-/// The slow subscriber gets the messages that fit below the high-water marks of both sides and into the kernel's
-/// buffers. It loses the rest; other subscribers lose nothing.
+/// A slow subscriber gets the messages that fit below the high-water marks of both sides and into the kernel's buffers.
+/// It loses the rest, and other subscribers lose nothing.
 #[test]
 fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
     const SENT: usize = 40_000;
@@ -139,7 +139,7 @@ fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
         slow.recv_multipart(0).unwrap();
         kept += 1;
     }
-    // Two high-water marks, and at most a few megabytes in the kernel.
+    // The kept messages fit below two high-water marks, and into a few megabytes of kernel buffers.
     assert!(kept >= PUBLISHED_AHEAD as usize, "{kept}");
     assert!(kept < SENT / 2, "{kept} of {SENT} were kept for it");
 }
@@ -161,7 +161,7 @@ fn garbage_from_a_subscriber_is_ignored() {
     assert_eq!(next_message(&arrived).1, "still there");
 }
 
-/// A publisher with keys, and its allow-list.
+/// A publisher that admits the keys of an allow-list.
 struct GuardedPublisher {
     folder: TempDir,
     endpoint: String,
@@ -250,7 +250,7 @@ fn a_key_that_was_removed_from_the_list_gets_no_more_messages() {
         publish(&server.sockets, "left", message);
         publish(&server.sockets, "stayed", message);
     };
-    // Publishes until both subscribers hear it: they connect in an order that nobody knows.
+    // Publishes until both subscribers receive it, because they connect in any order.
     let deadline = Instant::now() + WAIT;
     while revoked.recv_timeout(Duration::from_millis(50)).is_err() {
         assert!(Instant::now() < deadline, "never let in");

@@ -1,4 +1,4 @@
-//! A server whose key is replaced, and clients that trust two keys in the meantime.
+//! Tests a server whose key is replaced, and clients that trust two keys in the meantime.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -15,7 +15,8 @@ use webfill_wire::socket::{
 const WAIT: Duration = Duration::from_secs(60);
 const NAME: u32 = 1;
 
-/// A folder with the list of a server that admits one client, and the keys that the client trusts.
+/// A folder with the files of both sides: the list of a server that admits one client, and the keys that the client
+/// trusts.
 struct Ground {
     folder: TempDir,
     client: KeyPair,
@@ -56,7 +57,7 @@ impl Ground {
             of_rotation: RotationFiles::default(),
         };
         let (arrivals, arrived) = mpsc::channel();
-        // The address of a closed server becomes free only a moment later.
+        // The address of a closed server becomes free only a moment later, so opening it is tried several times.
         let spec = SocketSpec::bind(NAME, pattern, &self.endpoint)
             .with_server_keys(Some(&keys), Role::Client);
         for _ in 0..3_000 {
@@ -87,7 +88,7 @@ impl Ground {
     }
 }
 
-/// Sends a frame until it is received. A frame sent to a server that has just gone is lost, as it is without keys.
+/// Sends a frame again until it is received. As without keys, a frame to a server that has just closed is lost.
 fn send_until_received(caller: &Sockets, arrived: &mpsc::Receiver<ArrivedFrame>, text: &str) {
     for _ in 0..600 {
         caller.outbox().send(NAME, text.into());
@@ -123,7 +124,7 @@ fn senders_follow_a_server_to_its_next_key() {
         drop(serving);
         let serving = ground.start_server(&next, server);
         send_until_received(&caller.0, &serving.1, "two");
-        // Then the former key returns, as if the new one had to be withdrawn.
+        // The former key returns, as if the new key had to be withdrawn.
         drop(serving);
         let serving = ground.start_server(&former, server);
         send_until_received(&caller.0, &serving.1, "three");
@@ -152,7 +153,7 @@ fn subscribers_follow_a_publisher_to_its_next_key() {
 
 /// No frame is sent before or after a server with an untrusted key has answered.
 #[test]
-fn a_server_with_neither_key_gets_nothing() {
+fn a_server_with_an_untrusted_key_receives_nothing() {
     let ground = Ground::new();
     let keys = [(); 3].map(|()| new_key_pair().unwrap());
     let [former, next, impostor] = &keys;
@@ -165,7 +166,7 @@ fn a_server_with_neither_key_gets_nothing() {
     assert!(reported.is_err(), "{reported:?}");
     assert!(caller.0.outbox().refusal_reason().is_some());
     drop(listening);
-    // Once the rotation is over, a server with the former key counts as an impostor, too.
+    // After the replacement, a server with the former key counts as an impostor too.
     std::fs::rename(
         ground.file("dispatcher-next.pub"),
         ground.file("dispatcher.pub"),

@@ -1,4 +1,4 @@
-//! Sockets between two processes of webfill, without keys.
+//! Tests sockets between two processes of webfill, without keys.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn start_sockets(spec: SocketSpec) -> (Sockets, mpsc::Receiver<ArrivedFrame>) {
 }
 
 #[test]
-fn a_router_answers_dealers_and_clients_in_their_own_shape() {
+fn a_router_answers_dealers_and_clients_in_their_own_format() {
     let at = endpoint("router");
     let (router, asked) = start_sockets(SocketSpec::bind(1, Pattern::Router, &at));
     for pattern in [Pattern::Dealer, Pattern::Client] {
@@ -53,13 +53,13 @@ fn frames_wait_for_a_peer_that_comes_later() {
 }
 
 #[test]
-fn frames_sent_now_are_not_queued() {
+fn send_now_does_not_queue_frames() {
     let at = endpoint("now");
     let (dealer, _) = start_sockets(SocketSpec::connect(1, Pattern::Dealer, &at));
     for _ in 0..100 {
         dealer.outbox().send_now(1, b"heartbeat".to_vec());
     }
-    // `open` waits until earlier commands are carried out, so all frames have been dropped by now.
+    // `open` waits until earlier commands are carried out. So all frames sent before it were dropped.
     let elsewhere = SocketSpec::bind(2, Pattern::Pull, endpoint("elsewhere"));
     dealer.outbox().open(elsewhere).unwrap();
     dealer.outbox().send(1, b"hello".to_vec());

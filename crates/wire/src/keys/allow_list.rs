@@ -16,7 +16,7 @@ use super::{ListChange, PublicKey, Rights, Role, is_valid_name};
 /// The first line of every list; a file without it is refused.
 pub const HEADING: &str = "# webfill: who is let in, one `ROLE NAME KEY` per line";
 
-/// An admitted key.
+/// A key that is admitted, with its owner's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub role: Role,
@@ -37,7 +37,7 @@ pub enum AllowListError {
     Fault { path: PathBuf, fault: ListFault },
 }
 
-/// A fault in a list, and its place.
+/// A fault in the text of a list, with the line that has it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListFault {
     #[error("not a list of keys: its first line is not `{HEADING}`")]
@@ -48,18 +48,18 @@ pub enum ListFault {
     Line { line: usize, reason: String },
 }
 
-/// The list in force, and its file.
+/// The list of admitted keys that is in force, and the file that it was read from.
 #[derive(Debug, Clone)]
 pub struct AllowList {
     path: PathBuf,
     stamp: Option<Stamp>,
     entries: HashMap<PublicKey, Arc<Entry>>,
-    /// The entries by the text of their keys. libzmq attaches this text to each message, so floods are judged without
-    /// decoding keys.
+    /// The entries by the text of their keys. libzmq attaches this text to each message, so the sender of a flood is
+    /// found without decoding a key.
     by_text: HashMap<String, Arc<Entry>>,
 }
 
-/// File metadata that changes when the file is written or replaced.
+/// Metadata of a file that changes whenever the file is written or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     inode: u64,
@@ -102,7 +102,7 @@ impl AllowList {
         self.by_text.get(key)
     }
 
-    /// Puts these entries in force, and returns the previous ones.
+    /// Replaces the entries in force with these, and returns the previous ones.
     fn replace_entries(
         &mut self,
         entries: HashMap<PublicKey, Arc<Entry>>,
@@ -114,14 +114,14 @@ impl AllowList {
         std::mem::replace(&mut self.entries, entries)
     }
 
-    /// Reads the file again if it has changed, and returns the changes. After an error the previous list stays in
-    /// force, and the error is not returned again before the file's next change.
+    /// Reads the file again if it has changed, and returns the changes of the list. After an error the previous list
+    /// stays in force, and the error is returned only once for each change of the file.
     pub fn refresh(&mut self) -> Result<Option<ListChange>, AllowListError> {
         let now = file_stamp(&self.path);
         if now == self.stamp {
             return Ok(None);
         }
-        // Set before the file is read, so that a change in between is noticed by the next call.
+        // The stamp is set before the file is read, so that the next call notices a change in between.
         self.stamp = now;
         let now = self.read()?;
         let before = self.replace_entries(now);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_may_be_bound_to_applications_and_to_reading() {
+    fn a_client_may_be_limited_to_applications_and_to_reading() {
         let text = list(&[
             format!("client all {}", key(1)),
             format!("client shop {} apps=shop,blog read-only", key(2)),

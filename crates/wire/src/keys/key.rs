@@ -1,11 +1,11 @@
-//! A key, alone and as a pair.
+//! Public keys, secret keys, and pairs of them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::z85::{self, KEY_BYTES, KeyError};
 
-/// The public key of a process, by which others know it.
+/// The public key of a process, by which other processes recognise it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; KEY_BYTES]);
 
@@ -39,7 +39,7 @@ impl SecretKey {
         &self.0
     }
 
-    /// The secret in Z85, only for writing it to its file.
+    /// The secret key as text in Z85. Use it only to write the key to its file.
     pub fn to_secret_text(&self) -> String {
         z85::encode(&self.0)
     }

@@ -1,12 +1,12 @@
-//! Reads key files. A pipe or a huge file in place of one does not block the reader.
+//! Reads key files. A pipe or a huge file in place of a key file does not block the reader.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The largest key file that is read. A key and its mark have less than a hundred bytes; there may be blanks around
-/// them.
+/// The largest key file in bytes that is read. A key and its mark have less than a hundred bytes, but there may be
+/// blanks around them.
 const MOST_BYTES: u64 = 4 << 10;
 
 /// The text of a key file. Fails if it is not a plain file, or is too large for a key.

@@ -1,16 +1,16 @@
-//! The differences between a list of keys and the previous one.
+//! The differences between the list of admitted keys and its previous version.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::{Entry, PublicKey};
 
-/// The difference between two lists, by the names of their entries.
+/// The difference between two lists of keys, by the names of their entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListChange {
     pub added: Vec<Arc<Entry>>,
     pub removed: Vec<Arc<Entry>>,
-    /// Entries that now have another role, key or rights: the former entry and the present one.
+    /// Entries that have another role, key or rights than before: the former entry and the present one.
     pub changed: Vec<(Arc<Entry>, Arc<Entry>)>,
 }
 
@@ -31,7 +31,7 @@ impl ListChange {
         change
     }
 
-    /// Whether no entry differs; the file may have changed nevertheless.
+    /// Whether the entries are the same. The text of the file may still have changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Rights, which limit the owner of a client's key or token. A list gives them after the key, as `apps=a,b` and
-//! `read-only`. Without them, the owner has all rights of a client.
+//! Rights, which limit what the owner of a client's key or token may do. A list has them after the key, as `apps=a,b`
+//! and `read-only`. Without them, the owner has all rights of a client.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Rights {
     /// The applications that the owner may query, feed and change; `None` means all.
     apps: Option<Arc<BTreeSet<String>>>,
-    /// The owner may query, but change nothing.
+    /// Whether the owner may only query, and change nothing.
     read_only: bool,
 }
 
@@ -38,7 +38,7 @@ impl Rights {
         })
     }
 
-    /// Parses the rights in a line of a list.
+    /// Parses the rights in a line of a list: the words after the key.
     pub fn parse(words: &[&str]) -> Result<Rights, String> {
         let (mut apps, mut read_only) = (None, false);
         for word in words {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rights_are_read_as_they_are_written() {
+    fn rights_survive_formatting_and_parsing() {
         for (words, shown) in [
             (&[][..], ""),
             (&["read-only"], "read-only"),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_no_right_does_not_open_anything() {
+    fn unknown_words_are_refused_as_rights() {
         for wrong in [
             &["readonly"][..],
             &["apps"],

@@ -1,21 +1,21 @@
-//! The role of a process, and the names that its key gives it.
+//! The role of a process, and which names and ids the owner of a key may have.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The role of a peer.
+/// The role of a process that connects to the dispatcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Takes tasks and reports their outcomes.
+    /// A process that takes tasks and reports their outcomes.
     Supervisor,
-    /// Submits crawls and requests information about them.
+    /// A process that submits crawls and requests information about them.
     Client,
 }
 
 impl Role {
     pub const ALL: [Role; 2] = [Role::Supervisor, Role::Client];
 
-    /// The stable name, as used in the allow-list and in file names.
+    /// The stable name of the role, as used in the allow-list and in file names.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::Supervisor => "supervisor",

@@ -1,14 +1,14 @@
-//! The extra files in a dispatcher's key folder while its key is being replaced.
+//! Files with the next and the former public key of a dispatcher. They are in its key folder while its key is replaced.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// For this long after one of the files appears, callers with another key are assumed not to have the new key yet. The
-/// limit matters if the file is never removed: otherwise strangers could try forever.
+/// How long after one of the files appears callers with another key are assumed not to have the new key yet. Without
+/// this limit, strangers could try forever if the file is never removed.
 const LASTS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// The files of a key replacement; see the module.
+/// The paths of the next and the former public key, which exist only while the dispatcher's key is replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RotationFiles(Vec<PathBuf>);
 
@@ -31,14 +31,14 @@ impl RotationFiles {
         came.max()
             .is_some_and(|came| match now.duration_since(came) {
                 Ok(age) => age < LASTS,
-                // The file was created when the clock was ahead.
+                // The file seems to come from the future, because it was created when the clock was ahead.
                 Err(_) => true,
             })
     }
 }
 
-/// When the file appeared: the time of the last change of its metadata. The modification time does not show it,
-/// because the former key keeps it when it is renamed.
+/// When the file appeared: the time of the last change of its metadata. The modification time would be too old, because
+/// a key that is renamed keeps it.
 fn appeared_at(file: &Path) -> Option<SystemTime> {
     let seconds = std::fs::metadata(file).ok()?.ctime();
     Some(UNIX_EPOCH + Duration::from_secs(seconds.max(0) as u64))
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_counts_for_a_week_from_when_it_has_come() {
+    fn a_file_counts_as_recent_for_a_week() {
         let folder = tempfile::tempdir().unwrap();
         let [next, former] = ["next", "former"].map(|name| folder.path().join(name));
         let files = RotationFiles::new(vec![next, former.clone()]);
@@ -57,7 +57,7 @@ mod tests {
         let now = SystemTime::now();
         assert!(!files.is_recent(now));
         let written = std::fs::File::create(&former).unwrap();
-        // The key was written long ago, and renamed just now.
+        // The key was written long ago, but its file was renamed just now.
         written.set_modified(now - 400 * day).unwrap();
         assert!(files.is_recent(now));
         assert!(files.is_recent(now + 6 * day));

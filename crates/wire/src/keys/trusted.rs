@@ -1,6 +1,6 @@
-//! The dispatcher's public keys that a supervisor or client trusts: one, or two while it is being replaced. A CURVE
+//! The dispatcher's public keys that a supervisor or client trusts: one, or two while the key is replaced. A CURVE
 //! server has one key at a time, so its clients handle the replacement. They hold the present and the next key. If the
-//! owner of one does not admit them, they try the other.
+//! owner of one key does not admit them, they try the other.
 //!
 //! The files may be changed at any time. Their metadata is checked before each batch of messages, like that of the
 //! [`super::AllowList`]. So a new key needs no restart, and once a key is removed, nothing more is sent to its owner.
@@ -12,19 +12,19 @@ use std::time::Duration;
 use super::allow_list::{Stamp, file_stamp};
 use super::{KeyError, PublicKey, read_key_file};
 
-/// The first and the longest pause before another key is tried; it doubles each time. The first is short, because the
-/// key has most likely just been replaced.
+/// The shortest and the longest pause before another key is tried; it doubles each time. The shortest is short because
+/// the key has most likely just been replaced.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The trusted keys and their files; see the module.
+/// The trusted keys of the dispatcher, and the files that they are read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedKeys {
-    /// The file of the present key, and the file of the next key, which need not exist.
+    /// The file of the present key, and the file of the next key. The second one need not exist.
     files: Vec<PathBuf>,
     stamps: Vec<Option<Stamp>>,
     trusted: Vec<TrustedKey>,
-    /// The key being tried, or whose owner has admitted this process.
+    /// The key that is being tried, or by which this process was admitted.
     current: TrustedKey,
     /// Failed handshakes since the last one that succeeded.
     failed: u32,
@@ -54,8 +54,8 @@ impl TrustedKeys {
         }
     }
 
-    /// The key in the first file, which the caller has read, and the keys in the other files. The other files are read
-    /// when they are first needed, because their faults are logged.
+    /// Trusts the key of the first file, which the caller has read, and the keys of the other files. The other files
+    /// are read when they are first needed, because their faults are logged.
     pub fn from_files(first: PublicKey, files: Vec<PathBuf>) -> TrustedKeys {
         let mut keys = TrustedKeys {
             files,
@@ -69,13 +69,13 @@ impl TrustedKeys {
         keys
     }
 
-    /// The key that the server must have at the next try.
+    /// The key that the server must have when this process connects next.
     pub fn current_key(&self) -> &TrustedKey {
         &self.current
     }
 
-    /// Records that a handshake with the current key has succeeded. Returns whether the previous one was with another
-    /// key, or there was none.
+    /// Records that a handshake with the current key has succeeded. Returns whether it is the first one, or the
+    /// previous one was with another key.
     pub(crate) fn note_admitted(&mut self) -> bool {
         self.failed = 0;
         let key = self.current.key;
@@ -83,7 +83,7 @@ impl TrustedKeys {
     }
 
     /// Records a failed handshake with the current key, and switches to the next trusted key. Returns the pause before
-    /// it is tried; `None` if there is no other key.
+    /// that key is tried; `None` if there is no other key.
     pub(crate) fn switch_to_next_key(&mut self) -> Option<Duration> {
         self.refresh();
         let is_current = |one: &TrustedKey| one.key == self.current.key;
@@ -98,7 +98,7 @@ impl TrustedKeys {
         Some(pause.min(LAST_PAUSE))
     }
 
-    /// Drops the current key if it is no longer trusted, and switches to another one. Returns whether it switched.
+    /// Switches to another key if the current one is no longer trusted. Returns whether it switched.
     pub(crate) fn drop_untrusted(&mut self) -> bool {
         self.refresh();
         let key = self.current.key;
@@ -107,17 +107,17 @@ impl TrustedKeys {
         self.current.key != key
     }
 
-    /// Reads the files again if one has changed. A file may be missing for a moment, so the former keys are kept until
-    /// there is another one.
+    /// Reads the files again if one has changed. A file may be missing for a moment, so the known keys are kept until
+    /// at least one key is read.
     fn refresh(&mut self) {
         let now: Vec<Option<Stamp>> = self.files.iter().map(|file| file_stamp(file)).collect();
         if now == self.stamps {
             return;
         }
-        // Set before the files are read, so that a change in between is noticed by the next call.
+        // The stamps are set before the files are read, so that the next call notices a change in between.
         self.stamps = now;
         let mut trusted: Vec<TrustedKey> = Vec::new();
-        // The last file first: it may be renamed to the first one at any moment, and must not be missed.
+        // The last file is read first. It may be renamed to the first one at any moment, and must not be missed then.
         for file in self.files.iter().rev() {
             match read_key(file) {
                 Ok(None) => {}
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_taken_has_a_reason_and_one_that_is_missing_has_none() {
+    fn an_unusable_key_file_is_an_error_but_a_missing_one_is_not() {
         let folder = Folder::new("reasons");
         let [present, next] = &folder.files()[..] else {
             unreachable!()

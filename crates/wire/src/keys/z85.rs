@@ -43,7 +43,7 @@ pub(super) fn decode(text: &str) -> Result<[u8; KEY_BYTES], KeyError> {
         for character in five {
             value = value * 85 + digit(*character).ok_or(KeyError::Characters)?;
         }
-        // Five characters can encode numbers of more than 32 bits.
+        // Five characters can express numbers above 32 bits, which are invalid.
         let value = u32::try_from(value).map_err(|_| KeyError::Characters)?;
         *four = value.to_be_bytes();
     }
@@ -74,9 +74,9 @@ fn digit(character: u8) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The example of RFC 32, four times.
+    /// Uses the example of RFC 32 four times.
     #[test]
-    fn the_example_of_the_standard_reads_hello_world() {
+    fn the_example_of_the_standard_is_encoded_as_hello_world() {
         let eight = [0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b];
         let key: [u8; KEY_BYTES] = std::array::from_fn(|place| eight[place % 8]);
         assert_eq!(encode(&key), "HelloWorld".repeat(4));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_has_one_text() {
+    fn every_key_has_exactly_one_text() {
         for byte in [0, 1, 84, 85, 127, 254, 255] {
             let key = [byte; KEY_BYTES];
             assert_eq!(decode(&encode(&key)), Ok(key));

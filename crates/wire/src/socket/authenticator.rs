@@ -1,9 +1,10 @@
-//! The authenticator: the ZAP authentication handler (ZeroMQ RFC 27), which admits keys of the allow-list.
+//! The authenticator: the ZAP handler (ZeroMQ's authentication protocol, RFC 27), which admits the keys of the
+//! allow-list.
 //!
-//! libzmq calls it during each CURVE handshake. It runs on the thread that owns the sockets, so it cannot die alone
-//! and leave them unguarded. Each message is checked again, by the public key that libzmq attaches to it. Routing ids
-//! and other claims of a peer do not count. The allow-list is reloaded when its file changes. So a removed key is
-//! refused from its next message on, and nothing more is sent to it.
+//! libzmq calls it during each CURVE handshake. It runs on the thread that owns the sockets, so it cannot die alone and
+//! leave them unguarded. Each message is checked again, by the public key that libzmq attaches to it. Routing ids and
+//! other claims of a peer do not count. The allow-list is reloaded when its file changes. So a removed key is refused
+//! from its next message on, and nothing more is sent to it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,8 +23,8 @@ const ZAP_VERSION: &[u8] = b"1.0";
 /// The ZAP status "success".
 const ADMITTED: &str = "200";
 
-/// The ZAP status "temporary error": libzmq stays silent, the peer's handshake times out, and the peer tries again.
-/// After a 400 it would never try again, and a supervisor whose key is added later would have to be restarted.
+/// The ZAP status "temporary error". libzmq stays silent, the peer's handshake times out, and the peer tries again.
+/// After a status 400 it would never try again, so a supervisor whose key is added later would have to be restarted.
 const NOT_NOW: &str = "300";
 
 pub(super) struct Authenticator {
@@ -32,16 +33,16 @@ pub(super) struct Authenticator {
     floods: Floods,
 }
 
-/// The requirements of a socket for the key of a peer.
+/// What a socket requires of a peer's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     Role(Role),
-    /// The key must have the role, without a limit to applications.
+    /// The key must have the role, and must not be limited to some applications.
     Unbound(Role),
 }
 
 impl Admission {
-    /// The requirements of a socket with this pattern.
+    /// What a socket of this pattern requires of a peer's key.
     pub(super) fn for_socket(role: Role, pattern: Pattern) -> Admission {
         match pattern {
             Pattern::Publish => Admission::Unbound(role),
@@ -58,7 +59,8 @@ impl Admission {
         }
     }
 
-    /// The admission of a ZAP domain; `None` if none of our sockets has this domain, so that nobody is admitted there.
+    /// The requirements named by a ZAP domain; `None` if no socket of webfill has this domain, so that nobody is
+    /// admitted.
     fn from_domain(domain: &[u8]) -> Option<Admission> {
         let of_role = |role| [Admission::Role(role), Admission::Unbound(role)];
         let mut all = Role::ALL.into_iter().flat_map(of_role);
@@ -77,10 +79,10 @@ impl Admission {
     }
 }
 
-/// libzmq's ZAP request for one handshake.
+/// One handshake that libzmq asks the ZAP handler to judge.
 struct HandshakeRequest<'a> {
     request: &'a [u8],
-    /// The ZAP domain of the socket's [`Admission`].
+    /// The ZAP domain of the socket; see [`Admission::domain`].
     domain: &'a [u8],
     address: &'a [u8],
     mechanism: &'a [u8],
@@ -104,7 +106,7 @@ impl Authenticator {
         self.zap.as_poll_item(zmq::POLLIN)
     }
 
-    /// Reloads the allow-list if its file has changed. Returns the changes if another list is in force.
+    /// Reloads the allow-list if its file has changed. Returns the changes of its entries, if there are any.
     pub(super) fn refresh(&mut self) -> Option<ListChange> {
         match self.allowed.refresh() {
             Ok(change) => {
@@ -128,7 +130,7 @@ impl Authenticator {
         }
     }
 
-    /// Answers the waiting handshake requests. `read_events` first reads the events of connections, so that the number
+    /// Answers the waiting handshake requests. First, `read_events` reads the events of connections. So the number
     /// attached to the messages of a connection ([`ADMITTED_AT`]) includes the event with which the connection began.
     pub(super) fn answer_handshakes(
         &self,
@@ -137,7 +139,7 @@ impl Authenticator {
     ) {
         while let Ok(frames) = self.zap.recv_multipart(zmq::DONTWAIT) {
             read_events(refusal_log);
-            // The frames: the routing id of the requester, an empty delimiter, the request.
+            // The frames are the routing id of the requester, an empty delimiter and the request.
             let (Some(asker), Some(question)) = (frames.first(), frames.get(2..)) else {
                 continue;
             };
@@ -160,7 +162,7 @@ impl Authenticator {
                 &properties,
             ];
             if let Err(error) = self.zap.send_multipart(answer, zmq::DONTWAIT) {
-                // The connection has ended in the meantime. The peer tries again.
+                // The connection ended before it was answered. The peer tries again.
                 tracing::debug!(event = "zap_unanswered", %error, "a handshake ended early");
             }
         }
@@ -199,8 +201,8 @@ impl Authenticator {
         None
     }
 
-    /// The entry of a message's sender, if its key is still on the list with this role. Otherwise the
-    /// refusal is logged.
+    /// Returns the entry of a message's sender, if its key is still on the list with this role. Otherwise the refusal
+    /// is logged.
     pub(super) fn check_sender(
         &self,
         role: Role,
@@ -250,8 +252,8 @@ impl Authenticator {
     }
 }
 
-/// Logs that a client is still refused after a flood. The event is `handshake_failed`, because operators may ban
-/// addresses for `peer_refused`. This client's key is known, and it is admitted again later.
+/// Logs that a client is still refused after a flood. The event is `handshake_failed` and not `peer_refused`, because
+/// operators may ban addresses for the latter. This client's key is known, and is admitted again later.
 fn log_still_refused(entry: &Entry, address: &str, refusal_log: &mut RefusalLog) {
     let name = &*entry.name;
     if refusal_log.record_if_new(&format!("flooded {name} {address}")) {

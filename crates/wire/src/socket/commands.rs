@@ -1,4 +1,5 @@
-//! The data that other threads share with the thread of the sockets: the commands that wait for it, and its reports.
+//! The data that other threads share with the thread of the sockets: commands that wait for it, and what it reports
+//! back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -19,7 +20,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// The socket that this command sends a frame on; `None` if it sends none.
+    /// The socket on which this command sends a frame; `None` if it sends none.
     pub(super) fn sending_socket(&self) -> Option<SocketName> {
         match self {
             Command::Send(name, ..) | Command::SendNow(name, _) | Command::Publish(name, ..) => {
@@ -30,16 +31,16 @@ impl Command {
     }
 }
 
-/// The queue of commands from other threads.
+/// The commands that other threads have queued for the thread of the sockets.
 pub(super) struct CommandQueue {
     queue: Mutex<VecDeque<Command>>,
-    /// An eventfd that is polled together with the sockets.
+    /// An eventfd that is polled together with the sockets, so that a command wakes their thread.
     pub(super) wake: OwnedFd,
-    /// Set from a wake-up until the thread takes the commands, so that a burst of sends costs one system call.
+    /// Whether the thread was woken and has not taken the commands yet. So a burst of commands costs one system call.
     woken: AtomicBool,
     /// Why a server last refused a socket of this process.
     not_admitted: Mutex<Option<&'static str>>,
-    /// Changes of the list of keys that were not taken yet.
+    /// Changes of the list of admitted keys that the owner has not taken yet.
     list_changes: Mutex<Vec<ListChange>>,
     traffic: Mutex<BTreeMap<SocketName, Traffic>>,
 }
@@ -113,7 +114,8 @@ impl CommandQueue {
 
     pub(super) fn take_all(&self) -> VecDeque<Command> {
         let mut counter = [0u8; 8];
-        // SAFETY: as above. The descriptor is non-blocking, so reading an unset one returns immediately.
+        // SAFETY: the descriptor is an eventfd that lives as long as `self`, and the buffer has 8 bytes. The descriptor
+        // is non-blocking, so reading an unset one returns immediately.
         #[allow(unsafe_code)]
         unsafe {
             libc::read(

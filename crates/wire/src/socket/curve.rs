@@ -29,7 +29,7 @@ pub fn new_key_pair() -> Result<KeyPair, CurveError> {
     Ok(KeyPair { public, secret })
 }
 
-/// The key pair of a secret key.
+/// Makes the key pair that belongs to a secret key.
 pub fn key_pair_from_secret(secret: SecretKey) -> Result<KeyPair, CurveError> {
     let mut text = secret.to_secret_text().into_bytes();
     text.push(0);
@@ -57,8 +57,8 @@ pub fn key_pair_from_secret(secret: SecretKey) -> Result<KeyPair, CurveError> {
 )]
 pub struct CurveError;
 
-/// Makes a server socket that admits only peers with this role. Its ZAP domain names the requirements for a peer to
-/// the ZAP handler ([`super::authenticator`]).
+/// Makes a socket a server that admits only peers with this role. Its ZAP domain names the requirements to the
+/// authentication handler ([`super::authenticator`]).
 pub(super) fn set_server_keys(
     socket: &mut zmq::Socket,
     keys: &ServerKeys,
@@ -71,7 +71,7 @@ pub(super) fn set_server_keys(
     enforce_domain(socket)
 }
 
-/// Makes a client socket that connects only to the owner of the trusted key whose turn it is.
+/// Makes a socket a client that connects only to the owner of the trusted key that is tried now.
 pub(super) fn set_client_keys(socket: &zmq::Socket, keys: &ClientKeys) -> zmq::Result<()> {
     socket.set_curve_serverkey(keys.trusted.current_key().key.bytes())?;
     socket.set_curve_publickey(keys.own.public.bytes())?;
@@ -104,15 +104,15 @@ mod tests {
     use crate::keys::{AllowList, RotationFiles, TrustedKeys};
 
     #[test]
-    fn a_secret_key_leads_to_its_public_key() {
+    fn the_public_key_is_derived_from_the_secret_key() {
         assert!(has_curve(), "Debian's libzmq has CURVE");
         let made = new_key_pair().unwrap();
         assert_eq!(key_pair_from_secret(made.secret.clone()), Ok(made.clone()));
         assert_ne!(new_key_pair().unwrap().public, made.public);
     }
 
-    /// Shows why the option is worth its unsafe call: without it, libzmq admits every key as long as there is no ZAP
-    /// handler.
+    /// Shows why the option ZMQ_ZAP_ENFORCE_DOMAIN is worth its unsafe call: without it, libzmq admits every key as
+    /// long as there is no ZAP handler.
     #[test]
     fn without_a_zap_handler_no_key_is_admitted() {
         for enforced in [true, false] {

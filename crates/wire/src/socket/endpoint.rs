@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_is_local() {
+    fn only_endpoints_of_this_machine_are_local() {
         for local in [
             "ipc:///run/webfill/tasks",
             "tcp://127.0.0.1:5555",

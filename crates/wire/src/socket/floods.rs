@@ -1,9 +1,9 @@
-//! Clients that flood: their connections are closed, their frames are dropped, and they are refused for a while,
-//! longer each time.
+//! Clients that flood a socket with frames: their connections are closed, their frames are dropped, and they are
+//! refused for a while, longer each time.
 //!
-//! libzmq reads a peer's frames into an unbounded queue, and has no call that closes the connection of one peer. So
-//! its descriptor is shut down. Once a connection is closed, its descriptor may belong to another connection, while
-//! messages of the former still wait to be read. [`ADMITTED_AT`] shows which connection is meant.
+//! libzmq reads a peer's frames into an unbounded queue, and has no call that closes the connection of one peer. So the
+//! file descriptor of the connection is shut down. After that, the descriptor may soon belong to another connection,
+//! while messages of the closed one still wait to be read. [`ADMITTED_AT`] shows to which connection a message belongs.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::RawFd;
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 use crate::keys::PublicKey;
 
-/// A property of each message of an admitted connection: how many events of connections had been read when it was
-/// admitted ([`super::handshakes::event_count`]). The connection's descriptor was accepted earlier, and stays the
-/// connection's own until the descriptor is accepted again or closed.
+/// A property of each message of an admitted connection: how many connection events had been read when it was admitted
+/// ([`super::handshakes::event_count`]). The connection's descriptor was accepted earlier. It belongs to the connection
+/// until it is accepted again or closed.
 pub(super) const ADMITTED_AT: &str = "X-Admitted-At";
 
-/// The property in which libzmq keeps the descriptor of a message's connection (ZMQ_SRCFD).
+/// The property in which libzmq keeps the file descriptor of a message's connection (ZMQ_SRCFD).
 const DESCRIPTOR: &str = "__fd";
 
 /// The shortest and the longest time for which a flooding client is refused. It doubles with each flood.
 const FIRST_REFUSAL: Duration = Duration::from_secs(5);
 const LONGEST_REFUSAL: Duration = Duration::from_secs(300);
 
-/// After a refusal and this long without a flood, a client starts again with the shortest refusal.
+/// A client that has not flooded for this long after its refusal starts again with the shortest refusal.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// How long messages of a closed connection may still wait to be read.
@@ -40,7 +40,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The connection of a message; `None` on a socket without keys.
+    /// The connection through which a message arrived; `None` on a socket without keys.
     pub(super) fn from_message(message: &mut zmq::Message) -> Option<Connection> {
         Some(Connection {
             descriptor: message
@@ -62,7 +62,7 @@ pub(super) fn encode_property(name: &str, value: &str) -> Vec<u8> {
     metadata
 }
 
-/// Recently closed connections.
+/// Connections that were closed recently because of floods.
 #[derive(Debug, Default)]
 pub(super) struct ClosedConnections {
     connections: VecDeque<(Connection, Instant)>,
@@ -112,7 +112,7 @@ impl Floods {
             .retain(|_, refused| now < refused.until + FORGOTTEN_AFTER);
         let sender = (key, address.to_owned());
         let lasts = match self.refused.get(&sender) {
-            // This is another connection of a client that is refused already; it flooded at the same time.
+            // The same client has flooded through another connection too. Its refusal is not extended.
             Some(refused) if now < refused.until => return refused.until - now,
             Some(refused) => (refused.lasts * 2).min(LONGEST_REFUSAL),
             None => FIRST_REFUSAL,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_has_the_form_of_the_protocol() {
+    fn properties_are_encoded_in_the_format_of_zap() {
         assert_eq!(encode_property("ab", "7"), b"\x02ab\0\0\0\x017");
     }
 }

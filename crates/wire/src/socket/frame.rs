@@ -1,27 +1,27 @@
-//! Frames, and the two ends between which they travel.
+//! Frames, and the sender and receiver of a frame.
 
 use std::sync::Arc;
 
 use super::spec::SocketName;
 use crate::keys::Entry;
 
-/// Identifies a connection to a router socket, so that it can be answered. All messages of a connection have the same
-/// value.
+/// Identifies one connection to a router socket, so that answers can be sent to it. All messages of a connection have
+/// the same value.
 pub type Peer = Vec<u8>;
 
-/// A frame that arrives on a publishing socket.
+/// What subscribers want, as read from a frame that arrives on a publishing socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subscription<'a> {
     /// At least one subscriber wants topics that begin with these bytes.
     Wanted(&'a [u8]),
     /// No subscriber wants topics that begin with these bytes any more.
     Unwanted(&'a [u8]),
-    /// All subscribers were disconnected. Those that are still admitted reconnect.
+    /// All subscribers were disconnected. Those whose keys are still admitted reconnect.
     AllGone,
 }
 
 impl<'a> Subscription<'a> {
-    /// Reads a frame as a subscription; `None` if it is something else.
+    /// Parses a frame as a subscription; `None` if it is something else.
     pub fn parse(frame: &'a [u8]) -> Option<Subscription<'a>> {
         match frame.split_first() {
             None => Some(Subscription::AllGone),
@@ -32,8 +32,8 @@ impl<'a> Subscription<'a> {
     }
 }
 
-/// A value kept with an outgoing frame. It is dropped when libzmq has taken the frame, or when the frame can never be
-/// read.
+/// A value kept with an outgoing frame. It is dropped when libzmq has taken the frame, or when the frame can no longer
+/// be delivered.
 pub trait FrameAttachment: Send {
     /// Called if the frame's receiver is gone.
     fn on_receiver_gone(&self);
@@ -56,15 +56,15 @@ pub trait FrameHandler: Send + 'static {
     fn handle_frame(&mut self, arrived: ArrivedFrame);
 }
 
-/// How much of a frame is taken.
+/// How much of an arrived frame is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TakenPart {
     Whole,
     /// The frame counts as arrived, but its content is left out.
     Arrival,
     Nothing,
-    /// The frame belongs to a flood and is dropped. On a socket with keys the connection is closed, and its peer is
-    /// refused for a while. Without keys, peers are processes of this machine, and only their frames are dropped.
+    /// The frame belongs to a flood and is dropped. On a socket with keys, the connection is closed, and its peer is
+    /// refused for a while. Without keys, all peers are processes of this machine, and only their frames are dropped.
     Flood,
 }
 
@@ -72,16 +72,16 @@ pub enum TakenPart {
 #[derive(Debug)]
 pub struct ArrivedFrame {
     pub socket: SocketName,
-    /// The sender, on a router socket. It is needed to answer.
+    /// The sender on a router socket, to which an answer can be sent.
     pub peer: Option<Peer>,
-    /// The allow-list entry of the sender's key. Only server sockets that check keys and receive messages have it.
+    /// The allow-list entry of the sender's key. It is set only on server sockets that check keys and receive messages.
     pub sender: Option<Arc<Entry>>,
     /// The sender's address, on a router socket; `None` for a peer at a Unix socket.
     pub address: Option<String>,
-    /// The topic, on a subscribing socket.
+    /// The topic of the message, on a subscribing socket.
     pub topic: Option<Vec<u8>>,
     pub frame: Vec<u8>,
-    /// The frame's content is left out ([`TakenPart::Arrival`]).
+    /// Whether the frame's content was left out ([`TakenPart::Arrival`]).
     pub is_left_out: bool,
 }
 

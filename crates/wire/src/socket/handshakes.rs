@@ -1,6 +1,6 @@
-//! Logs failed handshakes, using the events of libzmq's socket monitor. A peer without keys, or with the wrong server
-//! key, fails before the ZAP handler ([`super::authenticator`]) is called, so only the monitor reports it. On the
-//! connecting side, these events are the only sign of being refused.
+//! Logs failed handshakes, which libzmq's socket monitor reports as events. A peer without keys, or with the wrong
+//! server key, fails before the authentication handler ([`super::authenticator`]) is called, so only the monitor
+//! reports it. A connecting process learns only from these events that it was refused.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -37,13 +37,14 @@ pub(super) struct Handshakes {
     endpoint: String,
     serves: bool,
     has_keys: bool,
-    /// The files that show whether the server's key is being replaced; see [`crate::keys::ServerKeys::of_rotation`].
+    /// The files that show whether the server's key is replaced now; see [`crate::keys::ServerKeys::of_rotation`].
     of_rotation: RotationFiles,
-    /// The open connections that were accepted, by descriptor.
+    /// The open connections that this process has accepted, by file descriptor.
     accepted: HashMap<RawFd, AcceptedConnection>,
-    /// The failed handshake whose connection libzmq will report as disconnected next.
+    /// A failed handshake. libzmq reports next that its connection has ended.
     failed: Option<Failure>,
-    /// When this socket must be replaced: libzmq has stopped reconnecting it, or another key is to be tried.
+    /// When this socket must be replaced by a new one: libzmq has stopped reconnecting it, or another key is to be
+    /// tried.
     replace_at: Option<Instant>,
 }
 
@@ -61,9 +62,9 @@ pub(super) enum Verdict {
     NotLetIn(&'static str),
 }
 
-/// After a protocol error, the time until a new socket is opened. libzmq reconnects after a lost connection, but not
-/// after a protocol error. Such an error may come from a dispatcher that was started without its keys by mistake, or
-/// from another server that had its port for a while.
+/// How long after a protocol error a new socket is opened. libzmq reconnects after a lost connection, but not after a
+/// protocol error. Such an error may come from a dispatcher that was started without its keys by mistake, or from
+/// another server that had its port for a while.
 pub(super) const RECONNECT_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +80,7 @@ enum Failure {
 }
 
 impl Handshakes {
-    /// Watches a socket that has not been bound or connected yet.
+    /// Begins to watch the handshakes of a socket that has not been bound or connected yet.
     pub(super) fn watch(
         context: &zmq::Context,
         socket: &zmq::Socket,
@@ -109,7 +110,7 @@ impl Handshakes {
         })
     }
 
-    /// When this socket must be replaced.
+    /// When this socket must be replaced; `None` if it need not.
     pub(super) fn replace_at(&self) -> Option<Instant> {
         self.replace_at
     }
@@ -123,15 +124,16 @@ impl Handshakes {
         self.monitor.as_poll_item(zmq::POLLIN)
     }
 
-    /// Reads and logs the events. Returns a server's latest verdict, if there is one.
+    /// Reads and logs the waiting events. Returns whether a server has admitted or refused this socket last, if one
+    /// has.
     pub(super) fn read_events(&mut self, refusal_log: &mut RefusalLog) -> Option<Verdict> {
         let mut verdict = None;
         let mut events = self.waiting_events();
         while !events.is_empty() {
-            let addresses: Vec<String> = events.iter().map(address_of).collect();
+            let addresses: Vec<String> = events.iter().map(address_of_accepted).collect();
             let later = self.waiting_events();
             for (index, (event, address)) in events.iter().zip(addresses).enumerate() {
-                // By now the descriptor serves another connection, and the address is that connection's.
+                // If the descriptor serves another connection by now, the address is the one of that connection.
                 let others = events[index + 1..].iter().chain(&later);
                 let is_of_another =
                     event.0 == ACCEPTED && others.clone().any(|other| other == event);
@@ -152,7 +154,7 @@ impl Handshakes {
         events.flatten().collect()
     }
 
-    /// Handles an event. `address` is the peer's, if a connection was accepted.
+    /// Handles one event. `address` is that of the peer, if a connection was accepted.
     fn handle_event(
         &mut self,
         (event, value): (u16, u32),
@@ -190,8 +192,8 @@ impl Handshakes {
 
     /// Closes a connection that a peer has opened, if it is still open.
     ///
-    /// libzmq reports the end of a connection before it closes the descriptor. So if the descriptor is known to be
-    /// that of a connection accepted before the peer was admitted, it is the peer's.
+    /// libzmq reports the end of a connection before it closes the file descriptor. So the descriptor still belongs to
+    /// the peer if its last known connection was accepted before the peer was admitted.
     pub(super) fn close_connection(
         &mut self,
         connection: Connection,
@@ -207,7 +209,7 @@ impl Handshakes {
         self.read_events(refusal_log);
         let accepted = self.accepted.get(&connection.descriptor);
         if accepted.is_some_and(|one| one.number <= connection.admitted_at) {
-            // An error means that the peer is gone.
+            // An error means that the peer is gone, which is as good.
             let _ = TcpStream::from(held).shutdown(Shutdown::Both);
         }
     }
@@ -276,25 +278,25 @@ fn classify_failure(event: u16, value: u32) -> Failure {
     }
 }
 
-/// The event's number and value, as libzmq writes them into the first frame.
+/// Parses the first frame of a monitor message: the event's number and its value.
 fn parse_event(frame: &[u8]) -> Option<(u16, u32)> {
     let (event, value) = frame.split_first_chunk::<2>()?;
     let value = value.first_chunk::<4>()?;
     Some((u16::from_ne_bytes(*event), u32::from_ne_bytes(*value)))
 }
 
-fn address_of((event, value): &(u16, u32)) -> String {
+fn address_of_accepted((event, value): &(u16, u32)) -> String {
     let address = (*event == ACCEPTED).then(|| peer_address(*value as RawFd));
     address
         .flatten()
         .map_or_else(String::new, |address| address.to_string())
 }
 
-/// The size of `sockaddr_in6`, and that of `sockaddr_in`.
+/// The sizes of the C structs `sockaddr_in6` and `sockaddr_in`, in bytes.
 const ADDRESS_BYTES: [usize; 2] = [28, 16];
 
-/// The address of a connection's peer. Works even after the peer has reset the connection, when `getpeername` no
-/// longer knows the address. `None` if libzmq has already closed the descriptor.
+/// The address of a connection's peer. It is found even after the peer has reset the connection, when `getpeername`
+/// fails. `None` if libzmq has already closed the descriptor.
 fn peer_address(connection: RawFd) -> Option<SocketAddr> {
     ADDRESS_BYTES.into_iter().find_map(|bytes| {
         let mut address = [0_u8; ADDRESS_BYTES[0]];
@@ -317,7 +319,7 @@ fn peer_address(connection: RawFd) -> Option<SocketAddr> {
     })
 }
 
-/// Reads a `sockaddr_in` or `sockaddr_in6`.
+/// Parses the C struct `sockaddr_in` or `sockaddr_in6`.
 fn parse_socket_address(address: &[u8; ADDRESS_BYTES[0]]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes([address[0], address[1]]);
     let port = u16::from_be_bytes([address[2], address[3]]);

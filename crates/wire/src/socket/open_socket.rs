@@ -1,7 +1,7 @@
-//! One open socket: its queue of outgoing frames, and the routing frames of the messages it receives.
+//! One open socket: its queue of outgoing frames, and the routing frames of messages that it receives.
 //!
-//! Frames are queued here in order, without a high-water mark, and not in libzmq. The credit-based flow control of the
-//! messages bounds the queue. The queue is lost when the process dies.
+//! Outgoing frames are queued here in order, without a limit, and not in libzmq. The messages themselves carry a flow
+//! control with credit, which bounds the queue. The queue is lost when the process dies.
 
 use std::time::{Duration, Instant};
 
@@ -17,42 +17,42 @@ pub(super) struct OpenSocket {
     pub(super) spec: SocketSpec,
     pub(super) socket: zmq::Socket,
     pub(super) handshakes: Option<Handshakes>,
-    /// Frames that libzmq cannot send yet.
+    /// Outgoing frames that libzmq cannot take yet.
     pub(super) waiting: OutgoingQueue,
     /// Connections that were closed because their peers flooded. Their messages are dropped.
     pub(super) closed: ClosedConnections,
 }
 
 impl OpenSocket {
-    /// The role that a sender must have; `None` if the messages of this socket are not checked.
+    /// The role that the sender of a message must have; `None` if messages of this socket are not checked.
     fn required_role(&self) -> Option<Role> {
         match &self.spec.guard {
-            // libzmq attaches no key to the unsubscriptions of a connection that ends. Subscribers
-            // are checked at the handshake only; see `disconnect_subscribers`.
+            // libzmq attaches no key when it unsubscribes an ending connection. So the keys of subscribers are checked
+            // at the handshake only; see `disconnect_subscribers`.
             Guard::Serve(..) if self.spec.pattern == Pattern::Publish => None,
             Guard::Serve(_, role) => Some(*role),
             Guard::None | Guard::Call(_) => None,
         }
     }
 
-    /// When this socket must be replaced; see [`Handshakes::replace_at`].
+    /// When this socket must be replaced by a new one; see [`Handshakes::replace_at`].
     pub(super) fn replace_at(&self) -> Option<Instant> {
         self.handshakes.as_ref()?.replace_at()
     }
 
-    /// Disconnects this socket if the server's key is no longer trusted. The socket is then replaced immediately.
+    /// Disconnects this socket if the server's key is no longer trusted. A new socket replaces it immediately.
     pub(super) fn disconnect_if_untrusted(&mut self) {
         if let (Guard::Call(keys), Some(handshakes)) = (&mut self.spec.guard, &mut self.handshakes)
             && keys.trusted.drop_untrusted()
         {
             handshakes.replace_after(Duration::ZERO);
-            // Until the socket is replaced, messages of the former owner are not read.
+            // So no more messages from the owner of the former key are read until the socket is replaced.
             let _ = self.socket.disconnect(self.spec.place.endpoint());
         }
     }
 
-    /// Reads the results of handshakes. If a server did not admit this socket, returns the reason. Then another key is
-    /// tried, if this side trusts another.
+    /// Reads the results of handshakes. If a server did not admit this socket, returns the reason, and tries another
+    /// trusted key if there is one.
     pub(super) fn read_handshakes(&mut self, refusal_log: &mut RefusalLog) -> Option<&'static str> {
         let handshakes = self.handshakes.as_mut()?;
         let verdict = handshakes.read_events(refusal_log)?;
@@ -68,7 +68,8 @@ impl OpenSocket {
                     .and_then(TrustedKeys::switch_to_next_key)
                 {
                     handshakes.replace_after(pause);
-                    // Without this, libzmq would continue with the refused key until the socket is replaced.
+                    // The socket is disconnected, because otherwise libzmq would try the refused key until the socket
+                    // is replaced.
                     let _ = self.socket.disconnect(self.spec.place.endpoint());
                 }
                 Some(why)
@@ -114,7 +115,7 @@ impl OpenSocket {
                 if let Some(held) = &one.held {
                     held.on_receiver_gone();
                 }
-                // A client that sends many requests and leaves must not fill the log.
+                // A client that sends many requests and disconnects must not fill the log.
                 if refusal_log.record_if_new(&format!("gone {}", self.spec.place.endpoint())) {
                     tracing::warn!(event = "peer_gone", "a message's receiver is gone");
                 }
@@ -129,12 +130,12 @@ impl OpenSocket {
     /// Sends a frame immediately, or drops it if frames are queued before it or libzmq would block.
     pub(super) fn send_now(&mut self, frame: &[u8]) {
         if self.waiting.is_empty() {
-            // A lost frame does not matter: the next heartbeat replaces it.
+            // An error is ignored: the next heartbeat replaces the lost frame.
             let _ = self.send(None, frame);
         }
     }
 
-    /// Sends a message to its subscribers. Subscribers whose high-water mark is reached lose the message.
+    /// Sends a message to the subscribers of its topic. Subscribers that have reached their high-water mark lose it.
     pub(super) fn publish(&self, topic: &[u8], frame: &[u8]) {
         if let Err(error) = self.socket.send_multipart([topic, frame], zmq::DONTWAIT) {
             tracing::error!(event = "send_failed", %error, "cannot publish");
@@ -157,7 +158,7 @@ impl OpenSocket {
         }
     }
 
-    /// Whether the key of a frame's receiver is no longer on the allow-list.
+    /// Whether the key of a frame's receiver was removed from the allow-list.
     fn is_revoked(&self, peer: Option<&Peer>, authenticator: Option<&Authenticator>) -> bool {
         let (Some(role), Some(authenticator)) = (self.required_role(), authenticator) else {
             return false;
@@ -166,7 +167,7 @@ impl OpenSocket {
         key.is_none_or(|key| authenticator.listed_entry(role, &key).is_none())
     }
 
-    /// Receives the next message. `None` if its sender is refused or its frames are not taken.
+    /// Receives the next message. `None` if its sender is refused, or if the callback takes none of it.
     pub(super) fn receive(
         &mut self,
         authenticator: Option<&mut Authenticator>,
@@ -223,7 +224,7 @@ impl OpenSocket {
                     }
                 }
                 arrived.peer = Some(peer);
-                arrived.address = last.gets("Peer-Address").and_then(address_of);
+                arrived.address = last.gets("Peer-Address").and_then(peer_address_of);
             }
             (Pattern::Subscribe, Some(topic)) => arrived.topic = Some(topic.to_vec()),
             (Pattern::Router | Pattern::Subscribe, None) => return Ok(None),
@@ -269,26 +270,26 @@ fn log_admitted(endpoint: &str, by: &TrustedKey) {
     );
 }
 
-/// The address that a peer connects from. A peer at a Unix socket has none; libzmq gives its process instead, as
+/// The address from which a peer connects. A peer at a Unix socket has none; for it, libzmq gives
 /// `localhost:uid:gid:pid`.
-fn address_of(given: &str) -> Option<String> {
+fn peer_address_of(given: &str) -> Option<String> {
     (!given.starts_with("localhost:")).then(|| given.to_owned())
 }
 
-/// The frames of a message.
+/// The frames of a received message.
 struct MessageParts {
-    /// The first of several frames: a routing id or a topic.
+    /// The first frame of several: a routing id or a topic.
     first: Option<zmq::Message>,
     /// Whether there is an empty frame between the first and the last.
     delimited: bool,
     last: zmq::Message,
 }
 
-/// The content of a [`Peer`]: the routing id of a router's peer, and the peer's key.
+/// The content of a [`Peer`]: the routing id of a peer of a router socket, and the peer's key.
 struct Route<'a> {
     id: &'a [u8],
     key: Option<PublicKey>,
-    /// The peer sent an empty delimiter frame, as REQ sockets do, and expects one in answers.
+    /// Whether the peer sent an empty delimiter frame, as REQ sockets do. It then expects one in answers.
     delimited: bool,
 }
 
@@ -332,13 +333,13 @@ mod tests {
 
     #[test]
     fn a_peer_at_a_unix_socket_has_no_address() {
-        assert_eq!(address_of("localhost:1000:1000:4711"), None);
-        assert_eq!(address_of("10.0.0.7").as_deref(), Some("10.0.0.7"));
-        assert_eq!(address_of("fe80::1").as_deref(), Some("fe80::1"));
+        assert_eq!(peer_address_of("localhost:1000:1000:4711"), None);
+        assert_eq!(peer_address_of("10.0.0.7").as_deref(), Some("10.0.0.7"));
+        assert_eq!(peer_address_of("fe80::1").as_deref(), Some("fe80::1"));
     }
 
     #[test]
-    fn a_route_comes_back_as_it_was_taken() {
+    fn a_route_survives_encoding_and_decoding() {
         let key = PublicKey::from_bytes(&[9; 32]);
         for id in [&b""[..], b"\0\x01\x02\x03\x04", &[255; 255]] {
             for (key, delimited) in [(None, false), (None, true), (key, false), (key, true)] {

@@ -1,30 +1,30 @@
-//! The libzmq options of every socket. Important options are set even where the default would do.
+//! Sets the libzmq options of sockets. Important options are set even if they have their default values.
 
 use super::{Guard, Pattern, Place, SocketSpec, curve};
 
-/// libzmq closes a connection that announces a larger frame. The limit is far above the largest message (a set of
-/// mappings) and far below the memory of a machine. Without it, one hostile length field could allocate any amount of
-/// memory.
+/// The largest frame in bytes; libzmq closes a connection that announces a larger one. The limit is far above the
+/// largest message (a set of mappings) and far below the memory of a machine. Without it, one hostile length field
+/// could allocate any amount of memory.
 const MAX_FRAME_BYTES: i64 = 64 << 20;
 
-/// The largest message on a socket for clients: a list of 100,000 requests of 160 bytes each. A key may have one
-/// message in flight on each of its connections.
+/// The largest message in bytes on a socket for clients: it holds a list of 100,000 requests of 160 bytes each. The
+/// owner of a key may have one message in flight on each of its connections.
 const MAX_CLIENT_FRAME_BYTES: i64 = 16 << 20;
 
-/// How many answers libzmq keeps for a client that does not read them. Further answers wait in this process, where
-/// they are counted ([`super::FrameAttachment`]).
+/// How many answers libzmq keeps for a client that does not read them. Further answers wait in this process, where they
+/// are counted ([`super::FrameAttachment`]).
 ///
-/// libzmq's read-ahead is not limited, because this side reads immediately. A limit could even end the process: libzmq
-/// 4.3.4 fails an assertion (`!_io_error`) if a peer leaves while its input is held up and the next heartbeat is due.
+/// The number of frames that libzmq reads ahead is not limited, because this side reads immediately. A limit could even
+/// end the process: libzmq 4.3.4 fails an assertion (`!_io_error`) if a peer leaves while its input is held up and the
+/// next heartbeat is due.
 const CLIENT_UNREAD: i32 = 32;
 
-/// The time limit of a handshake, which takes a few round trips. A refused peer gets no answer, so this is also the
-/// interval at which it tries again.
+/// The time limit of a handshake, which takes a few round trips. A refused peer gets no answer, so it also tries again
+/// at this interval.
 const HANDSHAKE_MS: i32 = 5_000;
 
-/// The interval and the time limits of pings. A connection may break without notice (a cable, a firewall, a stopped
-/// process). Pings every two seconds detect that within ten, on both sides: TIMEOUT is how long this side waits for an
-/// answer, TTL how long the other side should wait for a ping.
+/// The interval of pings, and how long either side waits for a sign of life. A connection may break without notice (a
+/// cable, a firewall, a stopped process). Pings every two seconds detect that within ten seconds on both sides.
 const HEARTBEAT_MS: i32 = 2_000;
 const SILENCE_MS: i32 = 10_000;
 
@@ -35,14 +35,14 @@ pub const PUBLISHED_AHEAD: i32 = 1_000;
 /// The largest message from a subscriber. Subscribers send only handshakes and topics.
 const MAX_SUBSCRIPTION_BYTES: i64 = 4 << 10;
 
-/// The shortest and longest pause before a reconnect. Short enough for a restart of the dispatcher to go unnoticed,
-/// and long enough for a fleet not to overload a machine that is starting.
+/// The shortest and the longest pause before a reconnect, in milliseconds. They are short enough that a restart of the
+/// dispatcher is hardly noticed, and long enough that a fleet does not overload a machine that is starting.
 const RECONNECT_MS: i32 = 50;
 const RECONNECT_MAX_MS: i32 = 2_000;
 
 pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
-    // No high-water mark: credit-based flow control limits the messages in flight. Clients have no credit; their
-    // sockets get a mark below.
+    // There is no high-water mark, because credit-based flow control limits the messages in flight. Clients have no
+    // credit, so their sockets get a mark below.
     socket.set_sndhwm(0)?;
     socket.set_rcvhwm(0)?;
     if matches!(spec.pattern, Pattern::Publish | Pattern::Subscribe) {
@@ -52,7 +52,7 @@ pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Res
     if spec.is_for_clients {
         socket.set_sndhwm(CLIENT_UNREAD)?;
     }
-    // Closing a socket does not wait for unsent frames. Only the end of the process does; see `close_all`.
+    // Closing a socket does not wait for unsent frames. Only `close_all`, at the end of the process, waits.
     socket.set_linger(0)?;
     socket.set_maxmsgsize(match spec.pattern {
         Pattern::Publish => MAX_SUBSCRIPTION_BYTES,
@@ -72,10 +72,11 @@ pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Res
 
 fn set_routing_options(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
     if spec.pattern == Pattern::Router {
-        // Makes libzmq return an error for frames whose receiver is gone, instead of dropping them silently.
+        // With this option, libzmq returns an error for frames whose receiver is gone, instead of dropping them
+        // silently.
         socket.set_router_mandatory(true)?;
-        // Keeps a peer from taking over another peer's connection by claiming its routing id. Our own peers claim
-        // none: libzmq numbers the connections. So a new connection is a new peer, which says hello and names the
+        // Without handover, a peer cannot take over another peer's connection by claiming its routing id. Our own peers
+        // claim none: libzmq numbers the connections. So a new connection is a new peer, which sends a hello with the
         // leases that it still holds.
         socket.set_router_handover(false)?;
     }
@@ -84,8 +85,8 @@ fn set_routing_options(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<(
             socket.set_subscribe(topic.as_bytes())?;
         }
     } else if matches!(spec.place, Place::Connect(_)) || spec.pattern == Pattern::Push {
-        // Frames are queued in `OpenSocket` until there is a connection, not in libzmq's pipe of a connection that may
-        // never be established.
+        // Frames must wait in the queue of `OpenSocket` until there is a connection, not in libzmq's queue for a
+        // connection that may never be established.
         socket.set_immediate(true)?;
     }
     Ok(())

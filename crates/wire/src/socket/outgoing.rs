@@ -1,14 +1,14 @@
-//! A queue of frames that wait until libzmq takes them, in order.
+//! A queue of outgoing frames that wait, in order, until libzmq takes them.
 //!
-//! On a socket for clients, libzmq takes only a limited number of frames for each peer. Frames for a peer that does
-//! not read wait separately, in order, and are retried after a while. So they do not delay frames for others.
+//! On a socket for clients, libzmq takes only a limited number of frames for each peer. Frames for a peer that does not
+//! read wait separately, in order, and are retried after a while. So they do not delay frames for other peers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::{FrameAttachment, Peer};
 
-/// The first and the longest pause before the frames of peers that do not read are retried.
+/// The shortest and the longest pause before frames for peers that do not read are sent again.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -22,7 +22,7 @@ pub(super) struct OutgoingFrame {
 /// The result of sending a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendResult {
-    /// The frame was sent, or never will be.
+    /// The frame was sent, or can never be sent.
     Done,
     NotYet,
 }
@@ -30,9 +30,9 @@ pub(super) enum SendResult {
 #[derive(Default)]
 pub(super) struct OutgoingQueue {
     frames: VecDeque<OutgoingFrame>,
-    /// Frames of peers that do not read, by peer.
+    /// The frames for peers that do not read, by peer.
     stalled: BTreeMap<Peer, VecDeque<OutgoingFrame>>,
-    /// When these frames are retried, and the pause before that.
+    /// When the stalled frames are retried, and the pause before that.
     retry: Option<(Instant, Duration)>,
 }
 
@@ -42,7 +42,7 @@ impl OutgoingQueue {
         self.frames.is_empty()
     }
 
-    /// When the frames of peers that do not read are retried.
+    /// When the frames for peers that do not read are retried next.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         self.retry.map(|(at, _)| at)
     }
@@ -51,8 +51,8 @@ impl OutgoingQueue {
         self.frames.push_back(one);
     }
 
-    /// Sends as many frames as possible. `parts_peers` means that libzmq may take frames for other peers although it
-    /// takes no more for one.
+    /// Sends as many frames as possible. `parts_peers` says whether libzmq may still take frames for other peers when
+    /// it takes no more for one.
     pub(super) fn send_all(
         &mut self,
         parts_peers: bool,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_does_not_read_holds_up_nobody_else() {
+    fn a_peer_that_does_not_read_delays_no_other_peer() {
         let mut waiting = OutgoingQueue::default();
         for (peer, frame) in [(1, 1), (2, 2), (1, 3), (3, 4)] {
             waiting.push(outgoing_frame(peer, frame));

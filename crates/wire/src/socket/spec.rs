@@ -1,4 +1,4 @@
-//! Specifications of the sockets to open.
+//! Describes a socket to open: its pattern, its endpoint and its keys.
 
 use crate::keys::{ClientKeys, Role, ServerKeys};
 
@@ -14,9 +14,10 @@ pub enum Pattern {
     Dealer,
     Push,
     Pull,
-    /// Sends requests to a router (a dealer with an empty delimiter frame).
+    /// Sends requests to a router, as a dealer that adds an empty delimiter frame.
     Client,
-    /// Sends to all subscribers, see [`Outbox::publish`](super::Outbox::publish). Receives their subscriptions, see [`Subscription`](super::Subscription).
+    /// Sends to all subscribers, see [`Outbox::publish`](super::Outbox::publish). Receives their subscriptions, see
+    /// [`Subscription`](super::Subscription).
     Publish,
     /// Receives the messages of a publisher that it subscribes to, see [`SocketSpec::topics`].
     Subscribe,
@@ -40,10 +41,10 @@ impl Place {
 /// How the two ends of a socket authenticate each other.
 #[derive(Debug, Clone)]
 pub enum Guard {
-    /// Neither end authenticates the other. For Unix sockets and loopback only.
+    /// Neither end authenticates the other. Only for Unix sockets and loopback addresses.
     None,
-    /// Admits keys of the allow-list that have the role. A publishing socket does not admit keys that are limited to
-    /// applications: subscriptions are prefixes, so one to `a` would include all of `ab`.
+    /// Admits keys of the allow-list that have this role. A publishing socket does not admit keys that are limited to
+    /// applications. Subscriptions are prefixes, so a subscription to `a` would include everything of `ab`.
     Serve(ServerKeys, Role),
     /// Connects only to the owner of a trusted key, and authenticates with this process's own key.
     Call(ClientKeys),
@@ -56,15 +57,15 @@ pub struct SocketSpec {
     pub pattern: Pattern,
     pub place: Place,
     pub guard: Guard,
-    /// For a subscribing socket: it receives messages whose topics begin with one of these.
+    /// The topics of a subscribing socket: it receives messages whose topics begin with one of these.
     pub topics: Vec<String>,
-    /// For a router: its peers may be any programs, and read and write as they like. libzmq's queue for each of them
-    /// is bounded, and a peer that does not read does not delay others.
+    /// Whether the peers of a router may be any programs, which read and write as they like. Then libzmq's queue for
+    /// each peer is bounded, and a peer that does not read does not delay others.
     pub is_for_clients: bool,
 }
 
 impl SocketSpec {
-    /// A socket that binds an endpoint, without a guard.
+    /// A socket that binds an endpoint, without keys.
     pub fn bind(name: SocketName, pattern: Pattern, endpoint: impl Into<String>) -> SocketSpec {
         SocketSpec {
             name,
@@ -76,7 +77,7 @@ impl SocketSpec {
         }
     }
 
-    /// A socket that connects to an endpoint, without a guard.
+    /// A socket that connects to an endpoint, without keys.
     pub fn connect(name: SocketName, pattern: Pattern, endpoint: impl Into<String>) -> SocketSpec {
         SocketSpec {
             name,
@@ -88,12 +89,12 @@ impl SocketSpec {
         }
     }
 
-    /// Subscribes the socket to topics that begin with one of these.
+    /// Sets the topics of a subscribing socket: it receives topics that begin with one of these.
     pub fn with_topics(self, topics: Vec<String>) -> SocketSpec {
         SocketSpec { topics, ..self }
     }
 
-    /// Makes this a socket for clients.
+    /// Sets that the peers of this socket may be any programs.
     pub fn for_clients(self) -> SocketSpec {
         SocketSpec {
             is_for_clients: true,
@@ -101,13 +102,13 @@ impl SocketSpec {
         }
     }
 
-    /// Makes the socket a guarded server, if there are keys.
+    /// Makes the socket a server that admits only listed keys with this role, if there are keys.
     pub fn with_server_keys(self, keys: Option<&ServerKeys>, role: Role) -> SocketSpec {
         let guard = keys.map_or(Guard::None, |keys| Guard::Serve(keys.clone(), role));
         SocketSpec { guard, ..self }
     }
 
-    /// Makes the socket a guarded client, if there are keys.
+    /// Makes the socket a client that connects only to a server with a trusted key, if there are keys.
     pub fn call(self, keys: Option<&ClientKeys>) -> SocketSpec {
         let guard = keys.map_or(Guard::None, |keys| Guard::Call(keys.clone()));
         SocketSpec { guard, ..self }

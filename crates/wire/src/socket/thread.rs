@@ -26,7 +26,7 @@ pub(super) struct SocketThread<A> {
     /// Closed publishing sockets that are reopened once libzmq has released their address, each with the number of
     /// tries so far.
     reopening: Vec<(SocketSpec, u32)>,
-    /// The authenticator, opened together with the first socket that serves with keys.
+    /// The authenticator of the sockets. It is opened together with the first socket that serves with keys.
     authenticator: Option<Authenticator>,
     refusal_log: RefusalLog,
     arrivals: A,
@@ -35,17 +35,18 @@ pub(super) struct SocketThread<A> {
 /// How many frames are read from one socket before the other sockets get their turn.
 const READ_BURST: usize = 256;
 
-/// How many further frames of that socket may be dropped meanwhile. Dropping is cheap, and turns between bursts cost
-/// more.
+/// How many frames of a socket may be dropped in addition before the other sockets get their turn. Dropping a frame is
+/// cheap, and changing the socket costs more.
 const DROPPED_IN_BURST: usize = 16 * READ_BURST;
 
-/// The pause before a frame that a router could not deliver is sent again.
+/// The pause before a router sends a frame again that it could not deliver.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The pause between tries to reopen a socket, whose address libzmq releases in the background.
+/// The pause between two attempts to reopen a socket. libzmq releases the address of the closed socket in the
+/// background.
 const REOPEN_INTERVAL: Duration = Duration::from_millis(10);
 
-/// After how many tries to reopen a socket an error is logged.
+/// After this many attempts to reopen a socket, an error is logged.
 const REOPEN_TRIES_LOGGED: u32 = 500;
 
 impl<A: FrameHandler> SocketThread<A> {
@@ -90,7 +91,7 @@ impl<A: FrameHandler> SocketThread<A> {
                 }
                 match command {
                     Command::Open(spec, answer) => {
-                        // The sender of the command may no longer be waiting for the answer.
+                        // An error means that the sender of the command no longer waits for the answer.
                         let _ = answer.send(self.open_socket(*spec));
                     }
                     Command::Close(name) => self.close(name),
@@ -122,7 +123,8 @@ impl<A: FrameHandler> SocketThread<A> {
                 events |= zmq::POLLIN;
             }
             if !open.waiting.is_empty() {
-                // libzmq reports a router as always writable. A frame for an absent peer is retried later.
+                // libzmq reports a router as always writable, so it is not polled for that. A frame for an absent peer
+                // is retried later.
                 match open.spec.pattern {
                     Pattern::Router => undeliverable = true,
                     _ => events |= zmq::POLLOUT,
@@ -153,8 +155,8 @@ impl<A: FrameHandler> SocketThread<A> {
         }
     }
 
-    /// Replaces the sockets that libzmq has stopped reconnecting, and those that try another key. Their queued frames
-    /// are kept.
+    /// Replaces sockets that libzmq has stopped reconnecting, and sockets that try another key, by new ones. Their
+    /// queued frames are kept.
     fn replace_disconnected(&mut self) {
         let now = Instant::now();
         for place in 0..self.open.len() {
@@ -194,7 +196,7 @@ impl<A: FrameHandler> SocketThread<A> {
         };
         let open = self.try_open(spec.clone()).map_err(failed)?;
         if spec.is_for_clients {
-            raise_thread_priority();
+            lower_priority_of_libzmq_threads();
         }
         self.open.push(open);
         Ok(())
@@ -231,8 +233,8 @@ impl<A: FrameHandler> SocketThread<A> {
         })
     }
 
-    /// Handles a change of the allow-list. A publishing socket cannot check its subscribers after the handshake. So it
-    /// is closed and reopened, and all subscribers go through a new handshake.
+    /// Disconnects all subscribers after a change of the allow-list. A publishing socket cannot check its subscribers
+    /// after the handshake. So it is closed and reopened, and all subscribers go through a new handshake.
     fn disconnect_subscribers(&mut self) {
         let is_guarded_publisher = |open: &mut OpenSocket| {
             let is_guarded = matches!(open.spec.guard, Guard::Serve(..));
@@ -328,13 +330,13 @@ impl<A: FrameHandler> SocketThread<A> {
     fn close_all(mut self) {
         for open in &mut self.open {
             open.send_queued(self.authenticator.as_ref(), &mut self.refusal_log);
-            // libzmq may take one more second to send frames. A peer that is gone must not delay the exit longer.
+            // libzmq gets one more second to send frames. A peer that is gone must not delay the exit longer.
             let _ = open.socket.set_linger(1_000);
         }
     }
 }
 
-/// Reads the events of connections and the results of handshakes, and notes refusals.
+/// Reads the connection events and the handshake results of all sockets, and records refusals.
 fn read_handshakes(open: &mut [OpenSocket], commands: &CommandQueue, refusal_log: &mut RefusalLog) {
     for open in open {
         if let Some(why) = open.read_handshakes(refusal_log) {
@@ -343,13 +345,13 @@ fn read_handshakes(open: &mut [OpenSocket], commands: &CommandQueue, refusal_log
     }
 }
 
-/// The niceness of libzmq's own threads. On a busy core they get about two fifths of this thread's share.
+/// The niceness of libzmq's own threads. On a busy core, they get about two fifths of the time that this thread gets.
 const NICENESS: libc::c_int = 4;
 
 /// Gives this thread priority over libzmq's own threads. On a busy machine, it must read arrived frames before libzmq
 /// receives more, because nothing else limits libzmq's unread frames. libzmq's threads can be identified only by their
 /// names.
-fn raise_thread_priority() {
+fn lower_priority_of_libzmq_threads() {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
         return;
     };

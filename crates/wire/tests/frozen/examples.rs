@@ -1,4 +1,5 @@
-//! The example values of frozen messages. No two numbers are equal, so that members that change places are noticed.
+//! An example value of each message whose bytes are frozen. No two numbers are equal, so that the test notices if
+//! members change places.
 
 use std::net::{IpAddr, Ipv4Addr};
 
