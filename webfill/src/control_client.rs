@@ -104,7 +104,7 @@ impl ControlClient {
     ) -> Result<Option<Value>, Fault> {
         for _ in 0..times {
             self.send(question);
-            if let Some(answer) = self.answer_within(wait)? {
+            if let Some(answer) = self.wait_for_answer(wait)? {
                 return Ok(Some(answer));
             }
             self.reconnect()?;
@@ -129,7 +129,7 @@ impl ControlClient {
         Ok(())
     }
 
-    /// Sends a request without waiting for the answer; see [`ControlClient::answer_within`].
+    /// Sends a request without waiting for the answer; see [`ControlClient::wait_for_answer`].
     pub fn send(&mut self, question: &[u8]) {
         let outbox = self.connection.sockets.outbox();
         outbox.send(DISPATCHER, question.to_vec());
@@ -137,7 +137,7 @@ impl ControlClient {
 
     /// Waits for the answer to the last request, and returns `None` if it does not arrive in time. May be called again
     /// to wait longer.
-    pub fn answer_within(&mut self, wait: Duration) -> Result<Option<Value>, Fault> {
+    pub fn wait_for_answer(&mut self, wait: Duration) -> Result<Option<Value>, Fault> {
         let arrived = self.connection.answers.recv_timeout(wait).ok();
         arrived
             .map(|answer| serde_json::from_slice(&answer).map_err(unreadable_answer))

@@ -250,7 +250,7 @@ impl Crawl {
                 .options
                 .max_time
                 .map(|limit| started + claim.wait_time() + limit),
-            limits: flags::limits(&self.options),
+            limits: flags::crawl_limits(&self.options),
             counters: Counters::default(),
             records: RecordCounts::default(),
             count_at: Instant::now(),

@@ -103,7 +103,7 @@ fn format_health(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> Stri
     let rows: Vec<Vec<String>> = reports.iter().flat_map(field_rows).collect();
     let mut parts = vec![table(&HEADS, &rows)];
     for alert in alerts {
-        parts.push(alert_text(alert, store));
+        parts.push(format_alert(alert, store));
     }
     let warnings = reports
         .iter()
@@ -166,7 +166,7 @@ fn format_share(share: &Value) -> String {
     }
 }
 
-fn alert_text(alert: &Alert, store: &StoreUri) -> String {
+fn format_alert(alert: &Alert, store: &StoreUri) -> String {
     let mut lines = vec![without_control_characters(&format!(
         "{} {}",
         alert.raised_at,

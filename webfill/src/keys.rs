@@ -58,7 +58,7 @@ impl KeyFolder {
         self.path.join(format!("{owner}.pub"))
     }
 
-    pub fn list_file(&self) -> PathBuf {
+    pub fn allow_list_file(&self) -> PathBuf {
         self.path.join("allowed")
     }
 
@@ -70,7 +70,7 @@ impl KeyFolder {
     /// The keys for a dispatcher.
     pub fn server_keys(&self) -> Result<ServerKeys, Fault> {
         let own = self.key_pair(DISPATCHER)?;
-        let allowed = AllowList::open(&self.list_file()).map_err(Fault::usage)?;
+        let allowed = AllowList::open(&self.allow_list_file()).map_err(Fault::usage)?;
         let of_rotation = [NEXT, FORMER].map(|name| self.public_file(name)).to_vec();
         let of_rotation = RotationFiles::new(of_rotation);
         Ok(ServerKeys {

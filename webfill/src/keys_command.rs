@@ -168,8 +168,8 @@ fn make_keys(
             "copy {} to the key folder of every supervisor and client; then run `webfill keys rotate` here and restart the dispatcher",
             public_file.display()
         ),
-        Owner::Dispatcher if !folder.list_file().exists() => {
-            create_new_file(&folder.list_file(), &format!("{HEADING}\n"), 0o644)?;
+        Owner::Dispatcher if !folder.allow_list_file().exists() => {
+            create_new_file(&folder.allow_list_file(), &format!("{HEADING}\n"), 0o644)?;
         }
         Owner::Dispatcher => {}
         Owner::Supervisor | Owner::Client => {
@@ -218,7 +218,7 @@ fn add_key(
         ));
     }
     let key = parse_or_read_key(key)?;
-    change_list(folder, |text, entries| {
+    change_allow_list(folder, |text, entries| {
         for entry in entries {
             if *entry.name == *name || entry.key == key {
                 return Err(Fault::usage(format!(
@@ -237,14 +237,14 @@ fn add_key(
 }
 
 fn revoke_key(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
-    change_list(folder, |text, entries| {
+    change_allow_list(folder, |text, entries| {
         let found = entries
             .iter()
             .find(|entry| *entry.name == *key || entry.key.to_string() == key);
         let Some(found) = found else {
             return Err(Fault::usage(format!(
                 "no key `{key}` in {}",
-                folder.list_file().display()
+                folder.allow_list_file().display()
             )));
         };
         let key = found.key.to_string();
@@ -259,7 +259,7 @@ fn revoke_key(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
 
 fn list_keys(folder: &KeyFolder) -> Result<(), Fault> {
     let mut out = String::new();
-    for entry in parse_list(folder, &read_list(folder)?)? {
+    for entry in parse_allow_list(folder, &read_allow_list(folder)?)? {
         let (role, name, key) = (entry.role, &entry.name, entry.key);
         let line = format!("{role:<10}  {name:<24}  {key}  {}", entry.rights);
         out += &format!("{}\n", line.trim_end());
@@ -285,14 +285,14 @@ fn lock_folder(folder: &KeyFolder) -> Result<File, Fault> {
 }
 
 /// Changes the list atomically: a dispatcher sees either the old list or the new one.
-fn change_list(
+fn change_allow_list(
     folder: &KeyFolder,
     edit: impl FnOnce(&str, &[Entry]) -> Result<(Value, String), Fault>,
 ) -> Result<(), Fault> {
     let _turn = lock_folder(folder)?;
-    let text = read_list(folder)?;
-    let (audited, changed) = edit(&text, &parse_list(folder, &text)?)?;
-    let list = folder.list_file();
+    let text = read_allow_list(folder)?;
+    let (audited, changed) = edit(&text, &parse_allow_list(folder, &text)?)?;
+    let list = folder.allow_list_file();
     let new = folder.path().join("allowed.new");
     // An interrupted change may have left this file.
     let _ = fs::remove_file(&new);
@@ -302,8 +302,8 @@ fn change_list(
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
 }
 
-fn read_list(folder: &KeyFolder) -> Result<String, Fault> {
-    let list = folder.list_file();
+fn read_allow_list(folder: &KeyFolder) -> Result<String, Fault> {
+    let list = folder.allow_list_file();
     fs::read_to_string(&list).map_err(|error| {
         Fault::usage(format!(
             "cannot read the allow list {}: {error}; create one with `webfill keys new dispatcher`",
@@ -312,8 +312,8 @@ fn read_list(folder: &KeyFolder) -> Result<String, Fault> {
     })
 }
 
-fn parse_list(folder: &KeyFolder, text: &str) -> Result<Vec<Entry>, Fault> {
-    let list = folder.list_file();
+fn parse_allow_list(folder: &KeyFolder, text: &str) -> Result<Vec<Entry>, Fault> {
+    let list = folder.allow_list_file();
     parse(text).map_err(|fault| Fault::usage(format!("{}: {fault}", list.display())))
 }
 

@@ -58,11 +58,11 @@ pub fn run(options: ListsOptions) -> Result<ExitStatus, Fault> {
         .enable_time()
         .build()
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
-    runtime.block_on(show(&options, &uri))?;
+    runtime.block_on(print_lists(&options, &uri))?;
     Ok(ExitStatus::Done)
 }
 
-async fn show(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
+async fn print_lists(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
     let store: Arc<dyn Store> = open_existing(uri).await.map_err(Fault::error)?;
     let crawl = CrawlId::new(&options.app, &options.crawl);
     if store

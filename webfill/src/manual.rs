@@ -38,16 +38,25 @@ fn write_all_files(folder: &Path, whole: Command) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut command = whole.clone().disable_help_subcommand(true);
     command.build();
-    std::fs::write(folder.join("commands.md"), commands_page::page(&command))?;
-    std::fs::write(folder.join("metrics.md"), metrics_page::page())?;
-    std::fs::write(folder.join("outcomes.md"), outcomes_page::page())?;
-    std::fs::write(folder.join("processors.md"), processors_page::page())?;
+    std::fs::write(
+        folder.join("commands.md"),
+        commands_page::generate_page(&command),
+    )?;
+    std::fs::write(folder.join("metrics.md"), metrics_page::generate_page())?;
+    std::fs::write(folder.join("outcomes.md"), outcomes_page::generate_page())?;
+    std::fs::write(
+        folder.join("processors.md"),
+        processors_page::generate_page(),
+    )?;
     schema_pages::write(folder)?;
-    let defaults = settings_page::defaults();
-    std::fs::write(folder.join("settings.md"), settings_page::page(&defaults))?;
+    let defaults = settings_page::default_settings();
+    std::fs::write(
+        folder.join("settings.md"),
+        settings_page::generate_page(&defaults),
+    )?;
     std::fs::write(
         folder.join("webfill.toml"),
-        settings_page::example_file(&defaults),
+        settings_page::generate_example_file(&defaults),
     )?;
     write_pages(command, folder)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {

@@ -69,10 +69,10 @@ fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
 fn check_path(path: &Path) -> Result<(), Fault> {
     let set = Arc::new(load_files(path)?);
     let engine = Engine::new(Arc::clone(&set), Limits::default());
-    let pages = case_pages::read(path, &set)?;
+    let pages = case_pages::read_case_pages(path, &set)?;
     let mut warnings: Vec<String> = set.warnings().iter().map(ToString::to_string).collect();
-    warnings.extend(undecided::warnings(&engine, &pages));
-    let of_rows = row_warnings::warnings(&engine, &pages);
+    warnings.extend(undecided::undecided_warnings(&engine, &pages));
+    let of_rows = row_warnings::row_warnings(&engine, &pages);
     let warnings = warnings.into_iter().map(|text| Warning {
         text,
         rewrite: None,

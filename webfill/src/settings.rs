@@ -120,7 +120,7 @@ impl Settings {
     pub fn load(file: Option<&Path>) -> Result<Settings, Fault> {
         let file = file.map(SettingsFile::read).transpose()?;
         let mut table = match &file {
-            Some(file) => file.table()?,
+            Some(file) => file.parse_table()?,
             None => Table::new(),
         };
         let variables = std::env::vars_os().filter_map(|(name, value)| {
@@ -136,7 +136,7 @@ impl Settings {
     /// Reads a file that a parent process wrote. It already includes the environment and the flags. The environment is
     /// not read again, because it would override the flags.
     pub fn load_written(file: &Path) -> Result<Settings, Fault> {
-        let table = SettingsFile::read(file)?.table()?;
+        let table = SettingsFile::read(file)?.parse_table()?;
         Settings::from_table(table, |_| file.display().to_string())
     }
 

@@ -18,7 +18,7 @@ use webfill_store::{StoreUri, open_existing, page_id};
 
 use self::feeders::Feeders;
 use self::logs::{CrawlFilter, TaskName, read_logs};
-use self::steps::{Step, render};
+use self::steps::{Step, render_history};
 use crate::demand::{ConnectionOptions, request_why};
 use crate::feeding::now_ms;
 use crate::settings::Settings;
@@ -90,7 +90,7 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
             let steps: Vec<Value> = steps.iter().map(Step::json).collect();
             print(json!({"url": url, "crawls": crawls, "steps": steps, "missing": missing}))?;
         }
-        false => print(render(&url, &crawls, &steps, &missing))?,
+        false => print(render_history(&url, &crawls, &steps, &missing))?,
     }
     Ok(ExitStatus::Done)
 }

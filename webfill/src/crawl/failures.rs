@@ -40,7 +40,7 @@ struct DeadRecord {
 }
 
 /// Reads the failures of these crawls.
-pub(super) fn read(
+pub(super) fn load_failures(
     crawls: &[u32],
     file: Option<&Path>,
     client: &mut ControlClient,

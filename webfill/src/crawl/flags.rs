@@ -77,7 +77,7 @@ pub fn set_patience(settings: &mut Settings, options: &CrawlOptions) {
     };
 }
 
-pub fn limits(options: &CrawlOptions) -> Limits {
+pub fn crawl_limits(options: &CrawlOptions) -> Limits {
     let standstill = options.patience.unwrap_or(LONGEST_STANDSTILL);
     let standstill_ms = standstill.as_millis() as u64;
     Limits {
@@ -151,7 +151,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         run_patience_ms: options
             .watched_run
             .as_ref()
-            .and(limits(options).backoffs_ms),
+            .and(crawl_limits(options).backoffs_ms),
         retry: true,
         ..CrawlSpec::new(&options.app, crawl_id)
     }

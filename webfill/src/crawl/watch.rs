@@ -257,7 +257,7 @@ impl Watch {
         fleet: &mut Fleet,
     ) -> Result<Option<Failures>, Fault> {
         match self.counters.errors() > 0 || file.is_some() {
-            true => failures::read(&self.crawls(), file, client, fleet).map(Some),
+            true => failures::load_failures(&self.crawls(), file, client, fleet).map(Some),
             false => Ok(Some(Failures::default())),
         }
     }

@@ -41,7 +41,7 @@ pub struct CrawlOptions {
 }
 
 pub fn print_info(options: ActionOptions) -> Result<ExitStatus, Fault> {
-    let mut action = action("info", &options.app_id, options.crawl_id.as_deref());
+    let mut action = new_action("info", &options.app_id, options.crawl_id.as_deref());
     let mut connection = options.connection.connect()?;
     let mut answer = connection.send_action(&action)?;
     // If an application has many crawls, the dispatcher answers in parts.
@@ -89,7 +89,7 @@ fn send_and_print(
     options: CrawlOptions,
     render: impl FnOnce(&Value) -> String,
 ) -> Result<ExitStatus, Fault> {
-    let action = action(name, &options.app_id, Some(&options.crawl_id));
+    let action = new_action(name, &options.app_id, Some(&options.crawl_id));
     let answer = options.connection.connect()?.send_action(&action)?;
     let crawl = without_control_characters(&format!("{}/{}", options.app_id, options.crawl_id));
     print_answer(&answer, options.json, |answer| {
@@ -109,7 +109,7 @@ pub(super) fn print_answer(
     Ok(ExitStatus::Done)
 }
 
-pub fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
+pub fn new_action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
     let mut action = json!({
         "action": name,
         "appid": app_id,

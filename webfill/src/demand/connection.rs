@@ -189,12 +189,12 @@ impl Connection {
     /// Sends an action whose answer comes when it has taken effect in the whole fleet.
     fn send_order_and_wait(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
         self.client.send(question.as_bytes());
-        let mut answer = self.client.answer_within(EXPLAIN_AFTER)?;
+        let mut answer = self.client.wait_for_answer(EXPLAIN_AFTER)?;
         if answer.is_none() {
             if std::io::stderr().is_terminal() {
                 webfill_service::say!("webfill: waiting for silent supervisors' leases to expire");
             }
-            answer = self.client.answer_within(ORDER_WAIT - EXPLAIN_AFTER)?;
+            answer = self.client.wait_for_answer(ORDER_WAIT - EXPLAIN_AFTER)?;
         }
         let answer = answer.ok_or_else(|| self.no_answer_fault(ORDER_WAIT))?;
         Ok(Refusal::check_answer(answer))

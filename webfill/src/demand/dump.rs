@@ -39,7 +39,7 @@ pub struct DumpOptions {
 pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let (endpoints, keys) = options.connection.resolve()?;
     signals::install_handlers();
-    let topics = topics(options.app.as_deref());
+    let topics = subscribed_topics(options.app.as_deref());
     // Subscribe to all dispatchers. Only the one that serves publishes messages.
     let specs = (FIREHOSE..).zip(&endpoints).map(|(socket, endpoints)| {
         SocketSpec::connect(socket, Pattern::Subscribe, &endpoints.firehose)
@@ -70,7 +70,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// The topics to subscribe to, for one application or all.
-fn topics(app: Option<&str>) -> Vec<String> {
+fn subscribed_topics(app: Option<&str>) -> Vec<String> {
     match app {
         Some(app) => vec![format!("crawled.{app}"), format!("outbound.{app}")],
         None => vec![String::new()],
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn an_application_subscribes_to_its_pages_and_crawls() {
-        assert_eq!(topics(Some("a")), ["crawled.a", "outbound.a"]);
-        assert_eq!(topics(None), [""]);
+        assert_eq!(subscribed_topics(Some("a")), ["crawled.a", "outbound.a"]);
+        assert_eq!(subscribed_topics(None), [""]);
     }
 
     #[test]

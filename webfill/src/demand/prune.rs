@@ -11,7 +11,7 @@ use webfill_scheduler::frontier::{Frontier, FrontierConfig, FrontierError, appli
 use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault};
 
-use super::actions::{action, print_answer};
+use super::actions::{new_action, print_answer};
 use super::connection::ConnectionOptions;
 use super::prune_store::prune_store;
 use super::table::{count_with_noun, without_control_characters};
@@ -86,7 +86,7 @@ fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Faul
     let answer = match &options.state {
         Some(state) => prune_folder(state, app_id, options)?,
         None => {
-            let mut action = action("prune", app_id, options.crawl_id.as_deref());
+            let mut action = new_action("prune", app_id, options.crawl_id.as_deref());
             if let Some(older_than) = options.older_than {
                 action["older_than"] = older_than.as_secs().into();
             }

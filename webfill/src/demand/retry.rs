@@ -5,7 +5,7 @@ use serde_json::Value;
 use webfill_service::{ExitStatus, Fault};
 use webfill_wire::Outcome;
 
-use super::actions::{action, print_answer};
+use super::actions::{new_action, print_answer};
 use super::connection::ConnectionOptions;
 use super::table::{format_cell, without_control_characters};
 
@@ -51,7 +51,7 @@ pub fn retry(options: RetryOptions) -> Result<ExitStatus, Fault> {
 
 /// The action that queues the tasks of a crawl with these outcomes again.
 pub fn retry_action(app_id: &str, crawl_id: &str, outcomes: &[Outcome]) -> Value {
-    let mut action = action("retry", app_id, Some(crawl_id));
+    let mut action = new_action("retry", app_id, Some(crawl_id));
     let names = outcomes.iter().map(|outcome| outcome.as_str());
     action["outcome"] = names.collect();
     action

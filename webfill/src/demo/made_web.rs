@@ -31,7 +31,7 @@ pub fn serve() -> Result<String, Fault> {
     let cannot = |error| Fault::error(format!("cannot serve the demo's sites: {error}"));
     let listener = TcpListener::bind("127.0.0.1:0").map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?.to_string();
-    let pages = Arc::new(pages()?);
+    let pages = Arc::new(make_pages()?);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let pages = Arc::clone(&pages);
@@ -44,7 +44,7 @@ pub fn serve() -> Result<String, Fault> {
     Ok(address)
 }
 
-fn pages() -> Result<Pages, Fault> {
+fn make_pages() -> Result<Pages, Fault> {
     let read: Result<Vec<csv::StringRecord>, csv::Error> =
         csv::Reader::from_reader(TRUTH.as_bytes())
             .records()
@@ -118,13 +118,13 @@ fn answer_requests(pages: &Pages, mut stream: TcpStream) -> std::io::Result<()> 
             header.clear();
         }
         let path = request.split(' ').nth(1).unwrap_or("/");
-        stream.write_all(&response(pages.get(&format!("{host}{path}")), path))?;
+        stream.write_all(&http_response(pages.get(&format!("{host}{path}")), path))?;
         request.clear();
     }
     Ok(())
 }
 
-fn response(page: Option<&String>, path: &str) -> Vec<u8> {
+fn http_response(page: Option<&String>, path: &str) -> Vec<u8> {
     let (status, body) = match page {
         Some(body) => ("200 OK", body.as_str()),
         None => ("404 Not Found", "no such page"),

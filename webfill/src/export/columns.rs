@@ -269,7 +269,7 @@ pub fn is_long_number(text: &str) -> bool {
 
 impl Kind {
     /// The kind of a value; null has none.
-    pub fn of(value: &Value) -> Option<Kind> {
+    pub fn of_value(value: &Value) -> Option<Kind> {
         Some(match value {
             Value::Null => return None,
             Value::Bool(_) => Kind::Truth,
@@ -322,7 +322,12 @@ mod tests {
 
     #[test]
     fn the_kind_of_a_column_can_hold_all_its_values() {
-        let kind = |values: &[Value]| values.iter().filter_map(Kind::of).reduce(Kind::common_kind);
+        let kind = |values: &[Value]| {
+            values
+                .iter()
+                .filter_map(Kind::of_value)
+                .reduce(Kind::common_kind)
+        };
         assert_eq!(kind(&[json!(null)]), None);
         assert_eq!(
             kind(&[json!(1), json!(null), json!(-2)]),

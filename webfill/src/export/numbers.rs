@@ -34,7 +34,7 @@ impl NumberKinds {
         match value {
             Value::String(text) => self.note_text(text),
             other => {
-                self.others = match (self.others, Kind::of(other)) {
+                self.others = match (self.others, Kind::of_value(other)) {
                     (Some(one), Some(other)) => Some(one.common_kind(other)),
                     (one, other) => one.or(other),
                 }
@@ -92,7 +92,7 @@ fn kind_of_number_text(text: &str) -> Option<(Kind, Option<usize>)> {
         return Some((Kind::LongDigits, None));
     }
     let (number, decimals) = parse_plain(text)?;
-    let kind = Kind::of(&Value::Number(number))?;
+    let kind = Kind::of_value(&Value::Number(number))?;
     Some((kind, Some(decimals)))
 }
 

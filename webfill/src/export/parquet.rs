@@ -35,7 +35,7 @@ pub struct ParquetFile<W: Write + Send> {
 
 impl<W: Write + Send> ParquetFile<W> {
     pub fn new(columns: Vec<Column>, out: W) -> io::Result<ParquetFile<W>> {
-        let schema = Arc::new(schema(&columns).map_err(into_io_error)?);
+        let schema = Arc::new(parquet_schema(&columns).map_err(into_io_error)?);
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_data_page_size_limit(PAGE_BYTES)
@@ -111,7 +111,7 @@ fn into_io_error(error: ParquetError) -> io::Error {
     }
 }
 
-fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
+fn parquet_schema(columns: &[Column]) -> Result<Type, ParquetError> {
     let fields = columns
         .iter()
         .map(|column| field_type(column).map(Arc::new));

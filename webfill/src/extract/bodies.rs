@@ -24,7 +24,7 @@ impl KeptBodies {
     }
 
     /// The next batch of bodies; an empty list means the end.
-    pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+    pub async fn next_batch(&mut self) -> Result<Vec<Candidate>, Fault> {
         let read = async || self.bodies.bodies(&self.crawl, self.after.clone()).await;
         let bodies = retry_while_busy(read).await?;
         if let Some(last) = bodies.last() {

@@ -38,7 +38,7 @@ impl KeptDocuments {
     }
 
     /// The next batch of documents; an empty list means the end.
-    pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+    pub async fn next_batch(&mut self) -> Result<Vec<Candidate>, Fault> {
         let mut batch = Vec::new();
         while batch.is_empty() && !self.is_over {
             for (page_id, sha256) in self.next_documents().await? {

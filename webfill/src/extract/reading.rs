@@ -40,11 +40,11 @@ impl Source {
     }
 
     /// The next batch of pages; an empty list means the end.
-    async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+    async fn next_batch(&mut self) -> Result<Vec<Candidate>, Fault> {
         match self {
-            Source::Bodies(kept) => kept.next().await,
-            Source::Warc(archive) => archive.next(),
-            Source::Documents(kept) => kept.next().await,
+            Source::Bodies(kept) => kept.next_batch().await,
+            Source::Warc(archive) => archive.next_batch(),
+            Source::Documents(kept) => kept.next_batch().await,
         }
     }
 
@@ -233,7 +233,7 @@ impl<'r> PageRereader<'r> {
     /// Reads all pages of the source. After an interruption it returns earlier.
     pub async fn read_all(&mut self, source: &mut Source) -> Result<ExitStatus, Fault> {
         loop {
-            let candidates = source.next().await?;
+            let candidates = source.next_batch().await?;
             if candidates.is_empty() {
                 return Ok(ExitStatus::Done);
             }

@@ -150,7 +150,7 @@ impl Report {
         let names = old.keys().chain(new.keys()).map(String::as_str);
         let names: BTreeSet<&str> = names.chain(declared).collect();
         for name in names {
-            let (old, new) = (value_of(old, name), value_of(new, name));
+            let (old, new) = (non_empty_value(old, name), non_empty_value(new, name));
             let of_field = counts.fields.entry(name.to_owned()).or_default();
             let Some(change) = count_change(of_field, old, new) else {
                 continue;
@@ -162,8 +162,8 @@ impl Report {
                     field: name.to_owned(),
                     change,
                     url: url.to_owned(),
-                    old: example_value(old),
-                    new: example_value(new),
+                    old: shorten_example(old),
+                    new: shorten_example(new),
                 });
             }
         }
@@ -195,7 +195,7 @@ impl Report {
     }
 }
 
-fn value_of<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
+fn non_empty_value<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
     fields.get(name).filter(|value| has_value(value))
 }
 
@@ -217,7 +217,7 @@ fn count_change(
 }
 
 /// The value of an example, truncated if it is long.
-fn example_value(value: Option<&Value>) -> Value {
+fn shorten_example(value: Option<&Value>) -> Value {
     let Some(value) = value else {
         return Value::Null;
     };

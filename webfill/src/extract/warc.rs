@@ -59,7 +59,7 @@ impl ArchivePages {
     }
 
     /// The next batch of pages; an empty list means the end.
-    pub fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+    pub fn next_batch(&mut self) -> Result<Vec<Candidate>, Fault> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while batch.len() < BATCH_PAGES && bytes < BATCH_BYTES {

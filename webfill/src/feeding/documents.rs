@@ -46,8 +46,8 @@ fn send_all(seeds: &DatasetSeeds, fed: u64, bring: &ItemSender) -> Result<(), Fa
     if bring.send(Ok(InputItem::Start(start))).is_err() {
         return Ok(());
     }
-    while let Some(documents) = reader.next()? {
-        let chunk = reader.chunk_from(documents);
+    while let Some(documents) = reader.next_chunk()? {
+        let chunk = reader.make_chunk(documents);
         if bring.send(Ok(InputItem::Chunk(chunk))).is_err() {
             return Ok(());
         }
@@ -78,7 +78,7 @@ impl<'s> DocumentReader<'s> {
     /// Skips documents up to this position. Returns false if there are fewer, or after a fault.
     fn skip_to(&mut self, line: u64) -> bool {
         while self.mark.line < line {
-            match self.next() {
+            match self.next_chunk() {
                 Ok(Some(mut documents)) => {
                     let left = usize::try_from(line - self.mark.line).unwrap_or(usize::MAX);
                     self.ahead = documents.split_off(left.min(documents.len()));
@@ -96,14 +96,14 @@ impl<'s> DocumentReader<'s> {
         true
     }
 
-    fn next(&mut self) -> Result<Option<Vec<DatasetDocument>>, Fault> {
+    fn next_chunk(&mut self) -> Result<Option<Vec<DatasetDocument>>, Fault> {
         if !self.ahead.is_empty() {
             return Ok(Some(std::mem::take(&mut self.ahead)));
         }
         self.documents.next().transpose().map_err(store_fault)
     }
 
-    fn chunk_from(&mut self, documents: Vec<DatasetDocument>) -> Chunk {
+    fn make_chunk(&mut self, documents: Vec<DatasetDocument>) -> Chunk {
         let mut seeds = Vec::with_capacity(documents.len());
         for document in documents {
             self.mark = mark_after(self.mark, &document);

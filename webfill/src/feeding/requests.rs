@@ -60,7 +60,7 @@ pub struct RefusedLine {
 
 impl RefusedLine {
     /// Converts the refusal into a broken seed for the list. `sent` has all requests of the message.
-    pub fn fault(&self, sent: &[LineRequest]) -> SeedFault {
+    pub fn to_seed_fault(&self, sent: &[LineRequest]) -> SeedFault {
         let request = sent.iter().find(|one| one.line == self.line);
         let text = request.map_or_else(String::new, |one| one.request.to_string());
         let refusal = Refusal::new(&self.path, &self.message);
@@ -112,7 +112,7 @@ mod tests {
             {"line": 7, "path": "$.crawlid", "message": "the crawl was stopped"},
         ]});
         let fed: FedRequests = serde_json::from_value(refused).unwrap();
-        let fault = fed.refused[0].fault(&sent);
+        let fault = fed.refused[0].to_seed_fault(&sent);
         assert_eq!((fault.line, fault.path.as_deref()), (7, Some("$.crawlid")));
         assert_eq!(fault.reason, "the crawl was stopped");
         assert!(fault.text.contains("http://a.example/"), "{}", fault.text);

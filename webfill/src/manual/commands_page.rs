@@ -54,7 +54,7 @@ const GUIDES: [(&str, &str); 29] = [
 ];
 
 /// Generates the page for the whole command line. `webfill` must have been built (`Command::build`).
-pub fn page(webfill: &Command) -> String {
+pub fn generate_page(webfill: &Command) -> String {
     let mut page = HEAD.to_owned();
     let commands = runnable_commands(webfill);
     page.push_str("\n| command | |\n|---|---|\n");

@@ -14,7 +14,7 @@ struct Family<'p> {
     labels: Vec<&'p str>,
 }
 
-pub fn page() -> String {
+pub fn generate_page() -> String {
     let dispatcher = webfill_dispatcher::sample_metrics();
     let supervisor = webfill_supervisor::sample_metrics();
     let (dispatcher, supervisor) = (parse_families(&dispatcher), parse_families(&supervisor));

@@ -36,7 +36,7 @@ const REASONS_HEAD: &str = "
 |---|---|
 ";
 
-pub fn page() -> String {
+pub fn generate_page() -> String {
     let mut page = HEAD.to_owned();
     for outcome in Outcome::ALL {
         let (meaning, result) = (outcome_meaning(*outcome), result_name(outcome.end()));

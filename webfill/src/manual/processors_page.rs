@@ -13,6 +13,6 @@ as a test: \"in\" is the output of the step before, `⏎` a line break. This pag
 
 ";
 
-pub fn page() -> String {
+pub fn generate_page() -> String {
     format!("{HEAD}{}\n", processors_manual().trim_end())
 }

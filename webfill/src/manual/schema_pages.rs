@@ -65,14 +65,14 @@ pub fn write(folder: &Path) -> io::Result<()> {
         std::fs::write(folder.join(format!("{}.schema.json", described.name)), text)?;
         std::fs::write(
             folder.join(format!("{}.md", described.name)),
-            described.page(),
+            described.generate_page(),
         )?;
     }
     Ok(())
 }
 
 impl Described {
-    fn page(&self) -> String {
+    fn generate_page(&self) -> String {
         let Described {
             title, link, guide, ..
         } = self;

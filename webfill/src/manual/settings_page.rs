@@ -36,7 +36,7 @@ const FILE_HEAD: &str = "\
 const LINE_CHARS: usize = 118;
 
 /// Generates `settings.md`, with the defaults of the program.
-pub fn page(defaults: &Table) -> String {
+pub fn generate_page(defaults: &Table) -> String {
     let mut page = PAGE_HEAD.to_owned();
     for section in SECTIONS {
         let _ = write!(page, "\n## {}\n\n", section.title);
@@ -59,7 +59,7 @@ pub fn page(defaults: &Table) -> String {
 }
 
 /// Generates `webfill.toml`, with every key commented out.
-pub fn example_file(defaults: &Table) -> String {
+pub fn generate_example_file(defaults: &Table) -> String {
     let mut file = FILE_HEAD.to_owned();
     for section in SECTIONS {
         let title = format!("# --- {} ", section.title);
@@ -168,7 +168,7 @@ fn find_first_link(text: &str) -> Option<(&str, &str, &str, &str)> {
 }
 
 /// The defaults of all settings, as in a crawl without flags.
-pub fn defaults() -> Table {
+pub fn default_settings() -> Table {
     Table::try_from(Settings::default()).unwrap_or_default()
 }
 

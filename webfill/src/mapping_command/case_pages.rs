@@ -15,7 +15,7 @@ use crate::cli::PageFetchOptions;
 const MOST_CASES: usize = 200;
 
 /// The pages of golden cases that belong to a mapping file or folder, each with its mapping.
-pub fn read(path: &Path, set: &MappingSet) -> Result<Vec<(MappingIndex, Page)>, Fault> {
+pub fn read_case_pages(path: &Path, set: &MappingSet) -> Result<Vec<(MappingIndex, Page)>, Fault> {
     let cases = cases_of(&golden_folder(path), set.names())?;
     if cases.is_empty() {
         return Ok(Vec::new());

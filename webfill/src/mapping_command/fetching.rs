@@ -82,7 +82,7 @@ impl<'o> PageProvider<'o> {
     fn kept_source(&self, url: &Url) -> Option<(Source, Duration)> {
         match self.options.again {
             true => None,
-            false => self.kept.page(url),
+            false => self.kept.latest_page(url),
         }
     }
 

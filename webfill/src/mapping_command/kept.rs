@@ -90,7 +90,7 @@ impl PageFolder {
     }
 
     /// The latest kept page for this URL, and the time since it was fetched.
-    pub fn page(&self, url: &Url) -> Option<(Source, Duration)> {
+    pub fn latest_page(&self, url: &Url) -> Option<(Source, Duration)> {
         let mut lines = self
             .lines
             .iter()
@@ -102,7 +102,7 @@ impl PageFolder {
     }
 
     /// The latest version of each kept page, in the order of their first fetches.
-    pub fn pages(&self) -> Vec<Source> {
+    pub fn latest_pages(&self) -> Vec<Source> {
         let mut pages: Vec<&KeptPage> = Vec::new();
         for page in self.lines.iter().filter_map(|line| line.page.as_ref()) {
             match pages.iter().position(|known| known.url == page.url) {

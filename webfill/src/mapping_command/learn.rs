@@ -106,7 +106,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
     let single: Vec<GatheredPage> = single.map(|(_, page)| page.clone()).collect();
     // A page that is not a list is used if a record links to it.
     if listed.is_empty() || join::is_any_known(&single, &records, &said) {
-        let mut joined = join::join(&single, &records, &said)?;
+        let mut joined = join::join_pages_with_values(&single, &records, &said)?;
         if options.fields.is_empty() {
             join::leave_out_unusable_names(&mut joined);
         }
@@ -219,7 +219,7 @@ fn load_pages_and_records(
         })?;
         return Ok((pages, records));
     }
-    web::fetch(options, said, runtime)
+    web::fetch_pages_and_records(options, said, runtime)
 }
 
 /// Gathers pages, and prefers those with known values.

@@ -19,7 +19,7 @@ pub struct Warning {
     pub rewrite: Option<Value>,
 }
 
-pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning> {
+pub fn row_warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning> {
     let set = engine.set();
     let mut warnings = Vec::new();
     let complete: HashSet<&str> = set
@@ -139,7 +139,7 @@ impl ContinuationCheck {
         self.without_count += usize::from(continuation.lacks_count);
     }
 
-    fn texts(&self, mapping: &str) -> Vec<String> {
+    fn warning_texts(&self, mapping: &str) -> Vec<String> {
         let mut texts = Vec::new();
         if self.with_links > 0 && self.with_next == 0 {
             texts.push(format!(
@@ -198,10 +198,10 @@ fn add_rule_warnings(
         }
     }
     let of_lists = match is_complete {
-        true => continuing.texts(mapping),
+        true => continuing.warning_texts(mapping),
         false => Vec::new(),
     };
-    let texts = lacks.iter().flat_map(|lacks| lacks.texts(mapping));
+    let texts = lacks.iter().flat_map(|lacks| lacks.warning_texts(mapping));
     let texts = texts.chain(of_lists);
     warnings.extend(texts.map(|text| Warning {
         text,
@@ -234,7 +234,7 @@ impl RowFlaws {
         }
     }
 
-    fn texts(&self, mapping: &str) -> Vec<String> {
+    fn warning_texts(&self, mapping: &str) -> Vec<String> {
         let (dataset, rows) = (&self.dataset, self.rows);
         let head = format!("mapping {mapping}: rows of {dataset}: ");
         if rows == 0 {

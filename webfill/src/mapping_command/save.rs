@@ -129,5 +129,8 @@ fn find_kept_page(path: &Path) -> Result<Option<Source>, Fault> {
         return Ok(None);
     }
     let is_it = |source: &Source| matches!(&source.place, SourcePlace::File(file) if file == path);
-    Ok(PageFolder::open(folder)?.pages().into_iter().find(is_it))
+    Ok(PageFolder::open(folder)?
+        .latest_pages()
+        .into_iter()
+        .find(is_it))
 }

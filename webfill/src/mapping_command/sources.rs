@@ -73,7 +73,7 @@ pub fn from_options(options: &MappingTestOptions) -> Result<(Vec<Source>, bool),
             sources.push(from_url_text(page)?);
         } else if PageFolder::has_pages(path) {
             are_several = true;
-            sources.extend(PageFolder::open(path)?.pages());
+            sources.extend(PageFolder::open(path)?.latest_pages());
         } else if path.is_dir() {
             are_several = true;
             sources.extend(from_folder(path)?);

@@ -18,7 +18,7 @@ use super::page::Page;
 type Step = (String, String, &'static str, bool);
 
 /// Warns about mappings, using the pages of their golden cases.
-pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> {
+pub fn undecided_warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> {
     let mut inputs: BTreeMap<Step, Vec<Vec<String>>> = BTreeMap::new();
     let first_rows: Vec<usize> = (0..RowsTrace::MOST_ROWS).collect();
     for (index, page) in pages {

@@ -97,7 +97,7 @@ fn shorten_to_limit(value: Value) -> (Value, Option<String>) {
         let mut cuts = Shortener::default();
         let short = cuts.shorten(&value, most);
         if json_size(&short) <= MOST_BYTES {
-            return (short, Some(cuts.sentence(most)));
+            return (short, Some(cuts.describe_cuts(most)));
         }
     }
     // No limit was small enough, because the value is nested too deeply. Return the beginning of its JSON.
@@ -140,7 +140,7 @@ impl Shortener {
         }
     }
 
-    fn sentence(&self, most: SizeLimits) -> String {
+    fn describe_cuts(&self, most: SizeLimits) -> String {
         let texts = format!("{} at {} characters", self.texts, most.characters);
         let lists = format!("{} at {} entries", self.lists, most.entries);
         match (self.texts, self.lists) {

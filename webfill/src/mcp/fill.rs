@@ -56,7 +56,7 @@ impl Tables {
         let given = given?;
         let table = self.table_path(&given.table).await?;
         let mut arguments = self.fixed.clone();
-        arguments.extend(self.arguments(&given).await?);
+        arguments.extend(self.command_arguments(&given).await?);
         arguments.extend([String::from("--"), path_text(&table)?]);
         let fill = self
             .fills
@@ -74,7 +74,7 @@ impl Tables {
         run_blocking(move || folder.table_path(&name)).await?
     }
 
-    async fn arguments(&self, given: &FillArguments) -> Result<Vec<String>, Fault> {
+    async fn command_arguments(&self, given: &FillArguments) -> Result<Vec<String>, Fault> {
         let mut arguments = Vec::new();
         let mut add = |name: &str, value: Option<String>| {
             arguments.extend(value.map(|value| format!("--{name}={value}")));

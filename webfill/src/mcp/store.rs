@@ -52,7 +52,10 @@ impl StoredData {
         Ok(found)
     }
 
-    pub async fn records(&self, given: Result<RecordsArguments, Fault>) -> Result<Answer, Fault> {
+    pub async fn list_records(
+        &self,
+        given: Result<RecordsArguments, Fault>,
+    ) -> Result<Answer, Fault> {
         let given = given?;
         let filter = RecordFilter {
             dataset: given.dataset,
@@ -74,7 +77,10 @@ impl StoredData {
         read_rows(given.cursor, given.limit, read, record_row).await
     }
 
-    pub async fn record(&self, given: Result<RecordArguments, Fault>) -> Result<Answer, Fault> {
+    pub async fn read_record(
+        &self,
+        given: Result<RecordArguments, Fault>,
+    ) -> Result<Answer, Fault> {
         let RecordArguments { dataset, id } = given?;
         let name: DatasetName = dataset.parse().map_err(Fault::usage)?;
         let browse = self.browse_handles().await?.browse;
@@ -88,7 +94,7 @@ impl StoredData {
         Ok(Answer::new(record.document, WHOLE))
     }
 
-    pub async fn pages(&self, given: Result<PagesArguments, Fault>) -> Result<Answer, Fault> {
+    pub async fn list_pages(&self, given: Result<PagesArguments, Fault>) -> Result<Answer, Fault> {
         let given = given?;
         let crawl = match (given.appid, given.crawlid) {
             (Some(app), Some(crawl)) => Some(CrawlId::new(&app, &crawl)),
@@ -118,7 +124,7 @@ impl StoredData {
         read_rows(given.cursor, given.limit, read, page_row).await
     }
 
-    pub async fn page(&self, given: Result<PageArguments, Fault>) -> Result<Answer, Fault> {
+    pub async fn read_page(&self, given: Result<PageArguments, Fault>) -> Result<Answer, Fault> {
         let PageArguments {
             appid,
             crawlid,

@@ -68,7 +68,9 @@ impl Header {
         };
         let row = Row::collect_lines(text, lines)
             .map_err(|fault| format!("its header: {}", fault.reason))?;
-        let names = row.cells().map_err(|reason| format!("header: {reason}"))?;
+        let names = row
+            .split_cells()
+            .map_err(|reason| format!("header: {reason}"))?;
         let named = || names.iter().map(|name| Column::from_name(name)).collect();
         let columns: Vec<Column> = exported::columns_of_export(&names).unwrap_or_else(named);
         if !columns.iter().any(Column::holds_urls) {
@@ -115,7 +117,7 @@ impl Header {
         lines: &mut Lines,
     ) -> Result<LineContent, SeedFault> {
         let row = Row::collect_lines(first, lines)?;
-        let found = row.cells().and_then(|cells| self.parse_row(cells));
+        let found = row.split_cells().and_then(|cells| self.parse_row(cells));
         found.map_err(|reason| {
             let first_bytes = row.text.len() - row.rest_bytes();
             let fault = SeedFault::new(0, reason, &row.text[..first_bytes]);
@@ -255,7 +257,7 @@ impl Row {
 
     /// Splits the row into cells. Text after a closing quote is allowed if the row has one line. In a row of several
     /// lines it is an error, because the quote was probably meant to open a cell of another row.
-    fn cells(&self) -> Result<Vec<String>, String> {
+    fn split_cells(&self) -> Result<Vec<String>, String> {
         if self.is_askew && !self.rest.is_empty() {
             return Err(String::from(UNCLOSED));
         }

@@ -20,10 +20,10 @@ impl SettingsFile<'_> {
         Ok(SettingsFile { path, text })
     }
 
-    pub(super) fn table(&self) -> Result<Table, Fault> {
+    pub(super) fn parse_table(&self) -> Result<Table, Fault> {
         self.text.parse().map_err(|error| {
             // The `Display` of the error would repeat the line, which may contain a password.
-            let place = self.place_of(&error);
+            let place = self.line_of(&error);
             let reason = error.message().lines().collect::<Vec<_>>().join(" ");
             Fault::usage(format!("{place}: {reason}"))
         })
@@ -34,13 +34,13 @@ impl SettingsFile<'_> {
     pub(super) fn place_of_fault(&self, fault: &toml::de::Error) -> String {
         match toml::from_str::<Settings>(&self.text) {
             Ok(_) => "the environment".into(),
-            Err(error) if error.message() == fault.message() => self.place_of(&error),
+            Err(error) if error.message() == fault.message() => self.line_of(&error),
             // If parsing stops at another fault first, the line of this one is not known.
             Err(_) => self.path.display().to_string(),
         }
     }
 
-    fn place_of(&self, error: &toml::de::Error) -> String {
+    fn line_of(&self, error: &toml::de::Error) -> String {
         let path = self.path.display();
         match error.span().and_then(|span| self.text.get(..span.start)) {
             Some(before) => format!("{path}: line {}", 1 + before.matches('\n').count()),

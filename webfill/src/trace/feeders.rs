@@ -80,7 +80,7 @@ impl Feeders {
     }
 
     /// Makes one step of the history for each feeder, at the time of its first feed.
-    pub(super) fn steps(self, place: usize) -> Vec<Step> {
+    pub(super) fn into_steps(self, place: usize) -> Vec<Step> {
         let each = self.found.into_iter().enumerate();
         let step = |(index, ([_, crawl_id, who, by, address], fed)): (
             usize,
@@ -136,7 +136,7 @@ mod tests {
             assert!(Feeders::may_be_feed_line(&line.to_string()));
             feeders.note_feed(&line);
         }
-        let reported: Vec<Value> = feeders.steps(0).iter().map(Step::json).collect();
+        let reported: Vec<Value> = feeders.into_steps(0).iter().map(Step::json).collect();
         let short = reported.iter().map(|step| {
             let more = &step["more"];
             [&step["at"], &more["fed_by"], &more["last"]].map(|value| value.as_str().unwrap_or("-"))
@@ -160,6 +160,6 @@ mod tests {
             ));
         }
         assert!(feeders.is_cut);
-        assert_eq!(feeders.steps(0).len(), MOST_FEEDERS);
+        assert_eq!(feeders.into_steps(0).len(), MOST_FEEDERS);
     }
 }

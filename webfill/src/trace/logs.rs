@@ -152,7 +152,7 @@ pub(super) fn read_logs(
         found.missing.insert("further feeders of its crawls".into());
     }
     // Position 0 puts feeds before their consequences in the same second.
-    found.steps.extend(feeders.steps(0));
+    found.steps.extend(feeders.into_steps(0));
     found
 }
 

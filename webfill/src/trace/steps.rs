@@ -115,7 +115,7 @@ impl Step {
         })
     }
 
-    fn sentence(&self) -> String {
+    fn describe(&self) -> String {
         let mut parts = vec![without_control_characters(&self.message)];
         for (key, value) in &self.more {
             let value = match value {
@@ -146,7 +146,12 @@ fn microseconds(at: &str) -> i64 {
 }
 
 /// Renders the history as a table, preceded by the present state of the URL.
-pub(super) fn render(url: &str, crawls: &[Value], steps: &[Step], missing: &[String]) -> String {
+pub(super) fn render_history(
+    url: &str,
+    crawls: &[Value],
+    steps: &[Step],
+    missing: &[String],
+) -> String {
     let mut parts = vec![without_control_characters(url)];
     for crawl in crawls {
         let text = |key: &str| without_control_characters(crawl[key].as_str().unwrap_or_default());
@@ -158,7 +163,7 @@ pub(super) fn render(url: &str, crawls: &[Value], steps: &[Step], missing: &[Str
         ));
     }
     if !steps.is_empty() {
-        let rows: Vec<Vec<String>> = steps.iter().map(row).collect();
+        let rows: Vec<Vec<String>> = steps.iter().map(step_row).collect();
         let heads = ["time", "by", "crawl", "delivery", "event", "what"];
         parts.push(format!("\n{}", table(&heads, &rows)));
     }
@@ -169,7 +174,7 @@ pub(super) fn render(url: &str, crawls: &[Value], steps: &[Step], missing: &[Str
     parts.join("\n")
 }
 
-fn row(step: &Step) -> Vec<String> {
+fn step_row(step: &Step) -> Vec<String> {
     vec![
         without_control_characters(&step.at),
         without_control_characters(&step.process),
@@ -179,7 +184,7 @@ fn row(step: &Step) -> Vec<String> {
         step.delivery
             .map_or("-".into(), |number| number.to_string()),
         without_control_characters(&step.event),
-        step.sentence(),
+        step.describe(),
     ]
 }
 
@@ -209,7 +214,7 @@ mod tests {
         let page = Step::from_page(&page);
         assert!(page.sort_key() < leased.sort_key());
         let known = [json!({"appid": "a", "crawlid": "c", "text": "it ended with `ok`"})];
-        let reported = render(
+        let reported = render_history(
             "http://a.org/",
             &known,
             &[page, leased],

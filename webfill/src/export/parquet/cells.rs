@@ -72,7 +72,7 @@ impl Cells {
             }
             Cells::Texts(levels, kept) => {
                 let length = value.as_str().map_or(0, str::len);
-                let text = |value: &Value| value.as_str().map(bytes).ok_or_else(other);
+                let text = |value: &Value| value.as_str().map(byte_array).ok_or_else(other);
                 levels.push(value, kept, text).map(|beside| beside + length)
             }
             Cells::Json(levels, kept) | Cells::Digits(levels, kept) => {
@@ -81,7 +81,7 @@ impl Cells {
                     (other, _) => other.to_string(),
                 };
                 let length = text.len();
-                let taken = levels.push(value, kept, |_| Ok(bytes(&text)));
+                let taken = levels.push(value, kept, |_| Ok(byte_array(&text)));
                 taken.map(|beside| beside + length)
             }
             Cells::Lists(levels, kept) => levels.push_list(value, kept).ok_or_else(other),
@@ -145,7 +145,7 @@ impl Levels {
         for (number, text) in texts.iter().enumerate() {
             self.defined.push(ITEM);
             self.repeated.push(i16::from(number > 0));
-            kept.push(bytes(text));
+            kept.push(byte_array(text));
         }
         let length: usize = texts.iter().map(|text| text.len() + Levels::BESIDE).sum();
         Some(length + Levels::BESIDE)
@@ -166,7 +166,7 @@ impl Levels {
     }
 }
 
-fn bytes(text: &str) -> ByteArray {
+fn byte_array(text: &str) -> ByteArray {
     ByteArray::from(text.as_bytes().to_vec())
 }
 

@@ -12,7 +12,7 @@ use super::records::KnownRecords;
 use super::statements::PageStatements;
 use crate::demand::table::without_control_characters;
 
-pub fn join(
+pub fn join_pages_with_values(
     pages: &[GatheredPage],
     records: &KnownRecords,
     said: &PageStatements,

@@ -16,7 +16,7 @@ use crate::mapping_command::page::kind_and_text;
 use crate::mapping_command::sources::{Source, SourcePlace, from_url_text};
 
 /// Fetches the pages of the examples and, with `--fetch`, pages that records link to.
-pub fn fetch(
+pub fn fetch_pages_and_records(
     options: &MappingLearnOptions,
     said: &PageStatements,
     runtime: &Runtime,

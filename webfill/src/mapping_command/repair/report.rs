@@ -65,7 +65,7 @@ impl Repair {
                 "{cases} golden cases kept, for webfill mapping test --all"
             ));
         }
-        let values = self.values(broken, &reader, evidence);
+        let values = self.compare_values(broken, &reader, evidence);
         match options.to.format {
             ReportFormat::Json => print(format_args!("{:#}", self.json(&difference, &values)))?,
             ReportFormat::Text => print(self.text(broken, &difference, &values, &written))?,
@@ -77,7 +77,12 @@ impl Repair {
     }
 
     /// For each repaired field, the former, the new and the known value on some of the pages.
-    fn values(&self, broken: &BrokenMapping, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
+    fn compare_values(
+        &self,
+        broken: &BrokenMapping,
+        reader: &Reader,
+        evidence: &Evidence,
+    ) -> Vec<Value> {
         let mut rows = Vec::new();
         for NewChains { field, .. } in &self.accepted {
             let pages = evidence
