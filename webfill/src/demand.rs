@@ -25,7 +25,7 @@ mod watches;
 mod why;
 
 pub use actions::{
-    ActionOptions, CrawlOptions, action as crawl_action, pause, print_info, resume, stop,
+    ActionOptions, CrawlOptions, new_action as crawl_action, pause, print_info, resume, stop,
 };
 pub use connection::{
     ConnectionOptions, control_socket_list, control_sockets, feed_list, send_action,
