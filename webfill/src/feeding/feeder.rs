@@ -309,7 +309,7 @@ impl Feeder {
         if let LocalRequest::FeedRequests { requests, .. } = &message {
             for refused in &fed.refused {
                 self.good -= 1;
-                self.broken.add(&refused.fault(requests))?;
+                self.broken.add(&refused.to_seed_fault(requests))?;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::{Arg, Command};
 
-use super::statuses;
+use super::exit_statuses_of;
 
 const HEAD: &str = "\
 # Commands
@@ -103,7 +103,7 @@ fn write_command(command: &Command, page: &mut String) {
         let name = escape_cell(&usage_of(argument));
         let _ = writeln!(page, "| `{name}` | {meaning} | {default} |");
     }
-    let codes = statuses(&name.replace(' ', "-")).iter();
+    let codes = exit_statuses_of(&name.replace(' ', "-")).iter();
     let codes: Vec<String> = codes.map(|status| status.code().to_string()).collect();
     let _ = writeln!(page, "\nExit codes: {}.", codes.join(", "));
     let guide = GUIDES.iter().find(|(of, _)| name.starts_with(of));

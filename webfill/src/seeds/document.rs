@@ -74,7 +74,7 @@ fn parse_members(
     }
     let want = match members.shift_remove("want") {
         None | Some(Value::Null) => None,
-        Some(want) => Some(json::texts("want", want)?),
+        Some(want) => Some(json::parse_texts("want", want)?),
     };
     let mut fields = members;
     let is_wanted = |name: &str, value: &Value| match &want {
