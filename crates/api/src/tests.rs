@@ -114,7 +114,7 @@ fn a_list_is_refused_by_the_place_of_its_first_fault() {
 }
 
 #[test]
-fn requests_are_gathered_by_crawl_and_the_later_word_holds() {
+fn requests_are_grouped_by_crawl_and_later_settings_win() {
     let batch = expect_batch(json!([
         request_with(json!({"maxdepth": 1, "priority": 90})),
         request_with(json!({"crawlid": "c2", "body": true})),
@@ -174,7 +174,7 @@ fn settings_that_a_request_leaves_out_stay() {
 
 /// Null and 0 are the defaults in the schema of Scrapy Cluster.
 #[test]
-fn null_and_an_expiry_of_0_say_nothing() {
+fn null_and_an_expiry_of_0_count_as_left_out() {
     let nothing: Vec<Value> = KEYS
         .iter()
         .filter(|key| !key.required)
@@ -373,7 +373,7 @@ fn faulty_retries_are_refused_by_the_place_of_the_fault() {
 
 /// Takes the limits from the published schema alone, and tries values just inside and just outside them.
 #[test]
-fn the_limits_of_the_schema_are_the_limits_that_hold() {
+fn the_limits_of_the_schema_are_enforced() {
     let published = crawl_request_schema();
     let properties = published["properties"].as_object().unwrap();
     assert_eq!(properties.len(), KEYS.len());

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_does_not_end_is_left() {
+    fn a_thread_that_does_not_end_is_abandoned() {
         let (sender, receiver) = mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             let _ = receiver.recv();
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_panicked_has_not_ended_well() {
+    fn a_thread_that_has_panicked_is_reported() {
         let far = Instant::now() + Duration::from_secs(60);
         for until in [None, Some(far)] {
             let thread = std::thread::spawn(|| panic!("on purpose"));

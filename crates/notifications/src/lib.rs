@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_for_people() {
+    fn times_are_shown_in_iso_form_without_fractions() {
         assert_eq!(iso_time(1_700_000_000_999), "2023-11-14T22:13:20Z");
     }
 }

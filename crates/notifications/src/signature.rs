@@ -20,7 +20,7 @@ mod tests {
 
     /// Expects the output of `printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret`.
     #[test]
-    fn it_equals_the_signature_of_other_programs() {
+    fn the_signature_equals_that_of_other_programs() {
         let signed = sign(b"secret", 1_700_000_000, br#"{"a":1}"#);
         assert_eq!(
             signed,

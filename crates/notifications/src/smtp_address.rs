@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_say_how_the_connection_is_kept_secret() {
+    fn addresses_name_the_encryption_of_the_connection() {
         let read = |text: &str| {
             let address = SmtpAddress::parse(text).unwrap();
             (address.secrecy, address.host, address.port)

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_has_its_rests() {
+    fn each_reason_has_its_backoffs() {
         let table = BackoffTable {
             dns: vec![1.5, 20.0],
             ..BackoffTable::default()

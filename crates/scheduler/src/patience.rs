@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_wish_is_distinguished_from_our_own_back_off() {
+    fn a_wait_demanded_by_the_server_is_distinguished_from_our_own_backoff() {
         let patience = patience(120);
         let clock = |next_in_s: u32, delay_s: u32| SiteClock {
             next_in_ms: next_in_s * 1_000,

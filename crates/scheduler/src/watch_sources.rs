@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_allowed_that_is_not_set() {
+    fn sources_that_the_settings_do_not_name_are_refused() {
         let none = sources(None, &[], "mongodb://db/people");
         assert!(
             none.check_seeds("a.txt")

@@ -148,7 +148,7 @@ fn unique_values_move_between_rows() {
 }
 
 #[test]
-fn what_a_file_knows_of_itself_stays_there() {
+fn data_of_a_file_about_itself_are_not_copied() {
     let mut files = Files::new();
     files.execute(
         "INSERT INTO seen_runs (file, slices, keys, last_task) VALUES ('x', 1, 1, 1);

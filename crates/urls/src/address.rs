@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_inside_an_address_is_the_one_that_counts() {
+    fn an_ipv4_address_embedded_in_an_ipv6_address_counts() {
         assert_class(
             Private,
             &[

@@ -322,7 +322,7 @@ fn find_due_times_by_minute(
 }
 
 #[test]
-fn schedules_are_due_when_a_daemon_that_checks_each_minute_says_so() {
+fn due_times_equal_those_of_a_daemon_that_checks_each_minute() {
     const DAYS: i64 = 3;
     let mut dice = fastrand::Rng::with_seed(20_261_123);
     let changes = [
@@ -370,7 +370,7 @@ fn schedules_are_due_when_a_daemon_that_checks_each_minute_says_so() {
 }
 
 #[test]
-fn the_zones_that_are_compiled_in_are_there_without_a_system() {
+fn compiled_in_time_zones_need_no_system_database() {
     // The compiled-in time zones are the fallback of a machine without tzdata.
     let compiled_in = jiff::tz::TimeZoneDatabase::bundled();
     assert!(compiled_in.get("Europe/Berlin").is_ok());

@@ -136,7 +136,7 @@ fn a_watch_is_the_command_line_of_its_runs() {
 }
 
 #[test]
-fn a_fleet_has_its_own_machines() {
+fn a_watch_of_a_fleet_must_not_set_flags_of_machines() {
     let refusal = |change| {
         let watch = Watch::parse(watch_with(change)).unwrap();
         watch.check_for_fleet("$.watch").unwrap_err()

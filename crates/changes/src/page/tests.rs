@@ -150,7 +150,7 @@ fn a_check_is_judged_once() {
 }
 
 #[test]
-fn a_page_that_is_as_it_was_is_there() {
+fn a_page_that_is_not_modified_is_there() {
     let mut web = Web::new();
     let not_modified = |web: &mut Web| {
         let judged = web.check(|check| check.answer = Answer::NotModified);

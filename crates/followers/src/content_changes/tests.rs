@@ -158,7 +158,7 @@ async fn pages_are_reported_as_changed_gone_back_and_new_from_the_second_run_on(
 }
 
 #[tokio::test]
-async fn what_the_first_run_has_left_is_not_reported_as_new_in_the_second() {
+async fn pages_that_the_first_run_left_are_not_reported_as_new_in_the_second() {
     let scene = Scene::new().await;
     scene.begin_run(1).await;
     scene.save_text(1, 0, "one").await;
@@ -227,7 +227,7 @@ async fn fields_that_a_mapping_has_read_are_compared_by_value() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_passed_over() {
+async fn unreadable_checks_are_skipped() {
     let scene = Scene::new().await;
     let mut follower = scene.follower();
     let broken = page(1, 0, Outcome::Ok, Some(b"no snapshot".to_vec()));

@@ -75,7 +75,7 @@ fn silence_names(what: &str, found: &[u64]) -> Vec<String> {
 }
 
 #[test]
-fn it_is_silent_after_three_runs_without_its_usual_results() {
+fn a_watch_is_silent_after_three_runs_without_its_usual_results() {
     for what in ["documents", "changes", "fields"] {
         let silent = [format!("no_{what}")];
         assert_eq!(silence_names(what, &[4, 2, 9, 0, 0]), [""; 0], "{what}");
@@ -100,7 +100,7 @@ fn it_is_silent_after_three_runs_without_its_usual_results() {
 
 /// Tests several numbers of runs with results before runs without any, and several values of `silent_after`.
 #[test]
-fn it_is_silent_after_as_many_runs_as_the_watch_says() {
+fn a_watch_is_silent_after_the_number_of_runs_that_it_sets() {
     for before in [3, 5, 30] {
         for silent_after in 1..=4 {
             let reported = (1..=8).find(|empty| {
@@ -123,7 +123,7 @@ fn it_is_silent_after_as_many_runs_as_the_watch_says() {
 }
 
 #[test]
-fn pages_that_are_as_they_were_do_not_make_it_silent() {
+fn unchanged_pages_do_not_make_a_watch_silent() {
     let mut runs = runs("fields", &[4, 2, 9, 0, 0, 0]);
     for run in &mut runs[..3] {
         let outcomes = json!({"ok": 1, "not_modified": 9});

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_delivered_if_the_command_succeeds() {
+    fn a_notification_is_delivered_if_the_command_succeeds() {
         let all = Duration::from_secs(30);
         assert_eq!(
             run_script("test $(wc -c) = 1048576", all),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn its_whole_group_ends_with_it() {
+    fn the_whole_process_group_ends_with_the_command() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().display();
         for (script, delivered) in [

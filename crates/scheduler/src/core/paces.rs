@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crawl_in_which_nothing_ends_any_more_stands_still() {
+    fn a_crawl_without_finished_tasks_has_a_pace_of_zero() {
         let mut paces = CrawlPaces::default();
         for second in 0..100 {
             paces.record(1, second * 5, second as i64 * 1_000);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_queued_again_begins_a_pace_anew_and_so_does_a_long_rest() {
+    fn requeued_tasks_and_long_gaps_restart_the_measurement_of_a_pace() {
         let mut paces = CrawlPaces::default();
         paces.record(1, 100, 0);
         paces.record(1, 50, 5_000);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn listings_come_first_then_what_is_new_then_what_changes_often() {
+    fn listings_come_first_then_new_pages_then_pages_that_change_often() {
         let plan = plan(
             &[(0.5, true, 20), (1.0, false, 20), (0.01, false, 5_000)],
             200,
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn where_ninety_days_are_too_few_what_changes_often_keeps_its_half() {
+    fn where_ninety_days_are_too_few_pages_that_change_often_keep_half_of_the_budget() {
         let plan = plan(&[(1.0, false, 20), (0.01, false, 1_000_000)], 100);
         assert!(key(&plan, 0.01, false, 200) > key(&plan, 1.0, false, 1));
     }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn no_numbers_are_too_large() {
+    fn extreme_numbers_cause_no_overflow() {
         let pages = [SlotPages {
             slot: 0,
             pages: u64::MAX,

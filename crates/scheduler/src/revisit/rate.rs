@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_believed_is_close_to_what_follows_exactly() {
+    fn the_estimate_is_close_to_the_exact_distribution() {
         let uneven = [
             (1.0, false),
             (9.0, true),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_checks_leave_a_number() {
+    fn extreme_checks_leave_a_finite_estimate() {
         for gap_ms in [i64::MIN, -1, 0, 1, i64::MAX] {
             for changed in [false, true] {
                 let mut rate = Rate::prior_rate(PageClass::Other);

@@ -32,7 +32,7 @@ fn the_first_contact_that_fails_makes_the_site_back_off() {
 }
 
 #[test]
-fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
+fn one_failure_at_a_site_that_has_answered_counts_as_the_tasks_own() {
     let mut state = SiteState::default();
     assert_eq!(
         fail(&mut state, BackoffReason::Robots, 0),
@@ -63,7 +63,7 @@ fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
 }
 
 #[test]
-fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
+fn backoffs_grow_with_each_failed_probe_until_the_site_is_unreachable() {
     let mut state = SiteState::default();
     state.on_failure(BackoffReason::Robots, true, false, &backoff_table(), 0);
     // A failed attempt from before the backoff does not prolong the backoff.
@@ -90,7 +90,7 @@ fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
 }
 
 #[test]
-fn rests_shrink_by_success() {
+fn an_answer_shortens_the_next_backoff() {
     let mut state = SiteState {
         phase: backing_off(100),
         backoff_index: 2,
@@ -109,7 +109,7 @@ fn rests_shrink_by_success() {
 }
 
 #[test]
-fn a_site_that_blocks_backoff_until_a_person_wakes_it() {
+fn a_site_that_blocks_backs_off_until_a_person_resumes_it() {
     let mut state = SiteState::default();
     let block = |state: &mut SiteState, now_ms| {
         state.on_failure(BackoffReason::Blocked, true, true, &backoff_table(), now_ms)

@@ -191,7 +191,7 @@ impl World {
 }
 
 #[test]
-fn what_was_under_way_at_a_crash_is_delivered_again_under_its_key() {
+fn a_delivery_interrupted_by_a_crash_is_repeated_under_its_key() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
     assert_eq!(first.len(), 2, "the third wants to know of changes only");
@@ -323,7 +323,7 @@ fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alert() {
 }
 
 #[test]
-fn an_alert_ends_when_its_target_is_taken_out() {
+fn an_alert_ends_when_its_target_is_removed() {
     let mut world = World::new();
     for one in world.fail_a_run(1, 1_000) {
         world.report_delivery_end(one.id, Verdict::Failed("it answers 500".into()), 2_000);
@@ -342,7 +342,7 @@ fn an_alert_ends_when_its_target_is_taken_out() {
 }
 
 #[test]
-fn what_is_old_is_tried_once_more_after_a_start() {
+fn old_notifications_are_tried_once_more_after_a_start() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
     let week_ms = 7 * 24 * 60 * MINUTE_MS;

@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_sites_that_rest_are_counted_less_often() {
+    fn many_sites_that_back_off_are_counted_less_often() {
         assert_eq!(next_check_wait_ms(0), 1_000);
         assert_eq!(next_check_wait_ms(9_999), 1_000);
         assert_eq!(next_check_wait_ms(300_000), 31_000);

@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sites_wait_for_is_said_with_numbers() {
+    fn the_reasons_for_waits_of_sites_are_reported_with_numbers() {
         let said = |held: WaitingGroup| describe_waiting_group(&held, true, 1_000);
         assert_eq!(
             said(waiting_group(WaitReason::Delay, 12, 4_000, 901_000)),

@@ -140,7 +140,7 @@ fn a_run_begins_when_it_is_due_and_not_before() {
 }
 
 #[test]
-fn a_watch_never_has_two_runs_and_what_passes_meanwhile_is_skipped() {
+fn a_watch_never_has_two_runs_and_due_times_during_a_run_are_skipped() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
     for hour in 2..=4 {
@@ -186,7 +186,7 @@ fn one_run_makes_up_for_all_that_was_missed() {
 }
 
 #[test]
-fn a_run_under_way_goes_on_after_a_kill_and_is_fed_again() {
+fn a_current_run_continues_after_a_kill_and_is_fed_again() {
     let mut world = World::new("every 6h");
     assert_eq!(world.tick(1_000), [1], "the first one is due at once");
     let began = world.get_run(1)["began_ms"].clone();
@@ -199,7 +199,7 @@ fn a_run_under_way_goes_on_after_a_kill_and_is_fed_again() {
 }
 
 #[test]
-fn a_paused_watch_rests_and_is_run_when_asked() {
+fn a_paused_watch_runs_only_on_request() {
     let mut world = World::new("0 * * * *");
     world.ask(json!({"action": "watch_pause", "name": "w"}), 0);
     let mut world = world.kill_and_restart(HOUR_MS);

@@ -50,7 +50,7 @@ fn egress_with_answers(sites: std::ops::Range<i64>) -> Egress {
 }
 
 #[test]
-fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
+fn healthy_sites_that_fail_one_after_another_show_a_fault_of_the_machine() {
     let mut egress = egress_with_answers(0..20);
     for site in 0..4 {
         assert_eq!(record_attempt(&mut egress, site, SILENCE, true, NOW), None);
@@ -71,7 +71,7 @@ fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
 }
 
 #[test]
-fn an_answer_in_between_shows_that_it_is_the_sites() {
+fn an_answer_in_between_shows_that_the_sites_are_at_fault() {
     let mut egress = egress_with_answers(0..20);
     for site in 0..20 {
         assert_eq!(record_attempt(&mut egress, site, SILENCE, true, NOW), None);
@@ -200,7 +200,7 @@ fn a_probe_that_shows_nothing_is_followed_by_another() {
 }
 
 #[test]
-fn a_site_is_excused_once() {
+fn a_site_is_excused_only_once_for_a_fault_of_the_machine() {
     let mut egress = egress_with_answers(0..20);
     (0..5).for_each(|site| drop(record_attempt(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(60);

@@ -15,7 +15,7 @@ fn address_group(number: u32) -> Group {
 }
 
 #[test]
-fn groups_that_bound_nothing_any_more_are_dropped() {
+fn groups_that_limit_nothing_any_more_are_dropped() {
     let bounds = GroupBounds {
         delay_ms: 100,
         in_flight: 8,

@@ -38,7 +38,7 @@ fn a_site_with_nothing_to_hand_out_keeps_no_other_waiting() {
 }
 
 #[test]
-fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
+fn a_site_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
     let mut dispatch = dispatch(&[("a", 100)]);
     dispatch.schedule.add(site(1, 0, None));
     let mut now_ms = NOW;
@@ -63,7 +63,7 @@ fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
 type Wake<'w> = &'w dyn Fn(&mut Dispatch);
 
 #[test]
-fn what_happens_at_a_site_brings_it_back_at_once() {
+fn any_event_at_a_site_ends_its_wait_immediately() {
     let woken = WokenSite {
         site: SiteId(1),
         turn: turn(50),
@@ -93,7 +93,7 @@ fn what_happens_at_a_site_brings_it_back_at_once() {
 }
 
 #[test]
-fn it_comes_again_in_the_next_turn_when_something_has_changed() {
+fn a_site_is_granted_again_in_the_next_turn_if_something_has_changed() {
     let other = Turn {
         crawl: 2,
         ..turn(50)

@@ -178,7 +178,7 @@ fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
 }
 
 #[test]
-fn a_site_at_which_a_probe_has_failed_goes_to_a_machine_with_a_way_out() {
+fn a_site_at_which_a_probe_has_failed_goes_to_an_online_machine() {
     let mut dispatch = dispatch(&[("a", 100), ("b", 100)]);
     (1..=12).for_each(|id| dispatch.schedule.add(site(id, NOW, None)));
     for (task, name) in &hand_out_all(&mut dispatch, NOW) {

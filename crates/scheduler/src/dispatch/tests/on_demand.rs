@@ -108,7 +108,7 @@ fn a_full_window_evicts_sites_that_are_not_due_for_long() {
 }
 
 #[test]
-fn a_rule_holds_at_once_for_a_site_in_the_window() {
+fn a_rule_applies_immediately_to_a_site_in_memory() {
     let mut dispatch = dispatch(&[("a", 10)]);
     let mut known = site(1, NOW + 10_000, Some("a"));
     known.clock.last_start_ms = Some(NOW - 5_000);

@@ -31,7 +31,7 @@ fn due_subjects(db: &Connection, now_ms: i64) -> Vec<String> {
 }
 
 #[test]
-fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
+fn each_target_gets_one_notification_at_a_time_and_a_failure_delays_all_of_them() {
     let db = outbox();
     for number in 1..=3 {
         enqueue_notification(&db, "a", number);
@@ -85,7 +85,7 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
 }
 
 #[test]
-fn what_waits_for_a_target_that_was_taken_out_is_not_delivered() {
+fn notifications_for_a_removed_target_are_not_delivered() {
     let db = outbox();
     enqueue_notification(&db, "a", 1);
     enqueue_notification(&db, "b", 2);
@@ -96,7 +96,7 @@ fn what_waits_for_a_target_that_was_taken_out_is_not_delivered() {
 }
 
 #[test]
-fn the_bodies_are_bounded_and_only_as_long_as_their_notifications_wait() {
+fn bodies_are_limited_and_kept_only_while_their_notifications_wait() {
     let db = outbox();
     let huge = json!({"subject": "x", "text": "x".repeat(1 << 20)});
     let mut dropped = 0;

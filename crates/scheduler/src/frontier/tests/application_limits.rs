@@ -93,7 +93,7 @@ fn max_pages_holds_after_a_restart_too() {
 }
 
 #[test]
-fn pages_go_out_at_their_rate() {
+fn pages_are_handed_out_at_the_rate_of_the_application() {
     let mut fixture = limited_fixture(ApplicationLimits {
         pages_per_second: Some(2.0),
         ..ApplicationLimits::default()

@@ -57,7 +57,7 @@ fn sites_that_hold_tasks_back_are_reported_by_their_reason() {
 }
 
 #[test]
-fn tasks_that_are_tried_again_later_hold_their_site() {
+fn tasks_that_wait_for_retries_make_their_site_wait() {
     let mut fixture = fixture_that_retries();
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();

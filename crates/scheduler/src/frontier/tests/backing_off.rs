@@ -104,7 +104,7 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
 }
 
 #[test]
-fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
+fn a_site_that_backs_off_is_found_among_more_sites_than_one_call_checks() {
     let mut fixture = fixture_with_backoffs(backoff_table());
     let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 60_000)
                 INSERT INTO sites (name) SELECT n || '.example' FROM n";
@@ -144,7 +144,7 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
 }
 
 #[test]
-fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
+fn a_backoff_that_is_over_stays_over_if_the_clock_is_set_back() {
     let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_all_at(0).remove(0);
@@ -165,7 +165,7 @@ fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
 }
 
 #[test]
-fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait() {
+fn after_the_last_backoff_queued_tasks_end_as_unreachable_and_later_ones_wait() {
     let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let mut now_ms = 0;
@@ -220,7 +220,7 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
 }
 
 #[test]
-fn an_answer_after_a_rest_opens_the_site() {
+fn an_answer_after_a_backoff_opens_the_site() {
     let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let mut tasks = fixture.lease_all_at(0);
@@ -245,7 +245,7 @@ fn an_answer_after_a_rest_opens_the_site() {
 
 /// A task that is handed out and called back does not count as tried.
 #[test]
-fn the_page_that_was_requested_least_goes_first_after_a_rest() {
+fn the_page_that_was_requested_least_goes_first_after_a_backoff() {
     let mut fixture = fixture_with_backoffs(backoff_table());
     let give_back = |fixture: &mut Fixture, task: &Leased| {
         let back = fixture
@@ -272,7 +272,7 @@ fn the_page_that_was_requested_least_goes_first_after_a_rest() {
 }
 
 #[test]
-fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
+fn a_crawl_waits_until_its_first_task_can_be_handed_out() {
     let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     let tasks = fixture.lease_all_at(0);

@@ -235,7 +235,7 @@ fn a_site_in_the_window_is_woken_when_it_gets_something() {
 }
 
 #[test]
-fn a_crawl_without_a_key_is_refused_and_the_frontier_lives_on() {
+fn a_crawl_with_an_unknown_key_is_refused_and_the_frontier_stays_usable() {
     let mut fixture = fixture();
     let error = fixture.frontier.tasks().feed(99, &[], 0).unwrap_err();
     assert!(matches!(error, FrontierError::UnknownCrawl(99)));
@@ -276,7 +276,7 @@ fn however_many_links_a_page_has_each_is_the_task_that_the_index_names() {
 }
 
 #[test]
-fn a_link_in_any_spelling_is_a_duplicate_of_what_was_taken() {
+fn a_link_in_any_spelling_is_a_duplicate_of_the_queued_url() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/", "http://a.org/x?b=1"]);
     let task = fixture.lease_all().remove(0);
@@ -292,7 +292,7 @@ fn a_link_in_any_spelling_is_a_duplicate_of_what_was_taken() {
 }
 
 #[test]
-fn what_was_taken_stays_a_duplicate_when_its_site_is_excluded_later() {
+fn a_queued_url_stays_a_duplicate_when_its_site_is_excluded_later() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/", "http://big.com/"]);
     let task = fixture.lease_all().remove(0);

@@ -77,7 +77,7 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
 }
 
 #[test]
-fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
+fn a_site_in_memory_is_woken_when_its_crawl_is_resumed() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     release_all(&mut fixture);

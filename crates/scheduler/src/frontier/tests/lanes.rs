@@ -117,7 +117,7 @@ fn a_crawl_without_a_lane_delays_no_other() {
 }
 
 #[test]
-fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_restart() {
+fn a_crawl_waits_for_a_browser_and_continues_with_the_next_one_even_after_a_restart() {
     let mut fixture = fixture();
     fixture.frontier.releases().set_has_browsers(true);
     let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
@@ -168,7 +168,7 @@ fn a_crawl_can_be_ended_without_a_supervisor_of_its_lane() {
 }
 
 #[test]
-fn a_changed_lane_holds_from_the_next_lease_on() {
+fn a_changed_lane_applies_from_the_next_lease_on() {
     let mut fixture = fixture();
     let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
     assert!(

@@ -196,7 +196,7 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
 }
 
 #[test]
-fn the_third_death_ends_a_task() {
+fn a_task_ends_when_it_has_killed_three_workers() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/"]);
     for death in 1..=3 {
@@ -293,7 +293,7 @@ fn a_stopped_crawl_ends_step_by_step_and_may_be_opened_again() {
 }
 
 #[test]
-fn hostile_figures_are_counted_without_a_panic() {
+fn hostile_counts_are_added_without_a_panic() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     for task in fixture.lease_all() {

@@ -228,7 +228,7 @@ fn supervisors_are_known_after_a_restart() {
 }
 
 #[test]
-fn a_crawl_opened_again_goes_on_with_its_counters_and_its_new_limits() {
+fn a_crawl_opened_again_keeps_its_counters_and_gets_its_new_limits() {
     let mut fixture = fixture_with_spec(|spec| spec.max_depth = 0);
     fixture.feed(&["http://a.org/", "http://a.org/", "x:y"]);
     let page = fixture.lease_one();

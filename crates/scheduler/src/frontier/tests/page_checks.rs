@@ -92,7 +92,7 @@ fn a_list_goes_first_in_each_run_and_no_page_starves_in_a_short_window() {
 }
 
 #[test]
-fn no_page_starves_where_each_run_checks_so_many_pages_of_a_site() {
+fn no_page_starves_if_each_run_checks_a_limited_number_of_pages() {
     let mut fixture = fixture_with_spec(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.domain_max_pages = Some(5);
@@ -112,7 +112,7 @@ fn no_page_starves_where_each_run_checks_so_many_pages_of_a_site() {
 }
 
 #[test]
-fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
+fn a_run_is_served_by_the_priority_of_the_task_that_it_hands_out() {
     let mut fixture = watch_fixture(None);
     fixture.feed_for_records(&[LIST], &[], DAY_MS + 1);
     check_pages(&mut fixture, 1, 1);
@@ -137,7 +137,7 @@ fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
 }
 
 #[test]
-fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
+fn new_pages_come_before_known_pages_that_seldom_change() {
     let mut fixture = watch_fixture(Some(4));
     let urls = ["/1", "/2", "/3", "/4", "/5", "/6"].map(|path| format!("http://a.org{path}"));
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
@@ -160,7 +160,7 @@ fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
 }
 
 #[test]
-fn what_changes_often_comes_first_and_each_check_counts_once() {
+fn pages_that_change_often_come_first_and_each_check_counts_once() {
     let mut fixture = watch_fixture(Some(2));
     let urls = [
         "http://a.org/1",
@@ -243,7 +243,7 @@ fn a_page_that_its_server_calls_unchanged_was_checked() {
 }
 
 #[test]
-fn what_servers_say_does_not_count_where_pages_are_compared() {
+fn the_servers_verdict_does_not_count_if_pages_are_compared() {
     let mut fixture = fixture_with_spec(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.changes = true;
@@ -271,7 +271,7 @@ fn what_servers_say_does_not_count_where_pages_are_compared() {
 }
 
 #[test]
-fn checks_of_what_is_not_watched_or_not_known_change_nothing() {
+fn checks_of_unwatched_or_unknown_pages_change_nothing() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
@@ -293,7 +293,7 @@ fn checks_of_what_is_not_watched_or_not_known_change_nothing() {
 }
 
 #[test]
-fn what_is_known_of_pages_goes_with_their_crawl() {
+fn check_histories_are_deleted_with_their_crawl() {
     let mut fixture = watch_fixture(None);
     fixture.feed_for_records(&["http://a.org/1", "http://b.org/1"], &[], DAY_MS + 1);
     check_pages(&mut fixture, 100, 1);

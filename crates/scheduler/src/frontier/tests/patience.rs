@@ -128,7 +128,7 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
 }
 
 #[test]
-fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
+fn present_and_future_tasks_of_a_dead_site_end() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     fail_until_ended(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
@@ -150,7 +150,7 @@ fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
 
 /// As long as only one page of a site that answers 429 was tried, the other pages may be fine.
 #[test]
-fn a_page_that_is_refused_for_good_ends_none_that_is_found_later() {
+fn a_page_refused_permanently_does_not_end_pages_found_later() {
     let refused = (Outcome::HttpError, Some(429));
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
@@ -217,7 +217,7 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
 }
 
 #[test]
-fn a_block_lasts_over_the_next_command() {
+fn a_blocking_site_still_backs_off_in_the_next_command() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     fail_until_ended(&mut fixture, Outcome::Blocked, Some(403), 1_000);

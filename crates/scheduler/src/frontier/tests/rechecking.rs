@@ -64,7 +64,7 @@ fn each_run_checks_each_page_once_and_the_file_does_not_grow() {
 }
 
 #[test]
-fn what_a_run_has_left_is_checked_in_the_next_one_and_once() {
+fn pages_that_a_run_left_are_checked_once_in_the_next_run() {
     let mut fixture = watch_fixture(None);
     fixture.feed(&["http://a.org/1", "http://b.org/2"]);
     let one = fixture.lease_all().remove(0);
@@ -84,7 +84,7 @@ fn what_a_run_has_left_is_checked_in_the_next_one_and_once() {
 }
 
 #[test]
-fn budgets_of_sites_are_those_of_a_run() {
+fn budgets_of_sites_start_over_with_each_run() {
     let mut fixture = watch_fixture(Some(2));
     for run in 0..3 {
         let began_ms = FIRST_MS + run * 4_000;
@@ -112,7 +112,7 @@ fn budgets_of_sites_are_those_of_a_run() {
 }
 
 #[test]
-fn what_comes_back_unfetched_does_not_count_for_the_budget_of_its_site() {
+fn a_task_that_comes_back_unfetched_does_not_count_for_its_sites_budget() {
     let mut fixture = watch_fixture(Some(1));
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     for _ in 0..3 {
@@ -141,7 +141,7 @@ fn a_clock_that_is_set_back_does_not_have_a_page_checked_twice() {
 }
 
 #[test]
-fn a_run_that_is_opened_again_goes_on() {
+fn a_run_that_is_opened_again_continues() {
     let mut fixture = watch_fixture(None);
     begin_run(&mut fixture, SECOND_MS);
     fixture.feed_for_records(&["http://a.org/"], &[], SECOND_MS + 1);

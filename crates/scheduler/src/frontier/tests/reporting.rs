@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
+fn a_url_is_reported_with_the_number_of_tasks_ahead_of_it() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let of = |fixture: &mut Fixture, url: &str| {
@@ -132,7 +132,7 @@ fn a_url_that_nobody_knows_is_judged_as_if_it_was_fed() {
 }
 
 #[test]
-fn the_sites_of_a_crawl_are_reported_with_what_holds_them_and_no_more_than_asked_for() {
+fn the_sites_of_a_crawl_are_reported_with_the_reasons_for_their_waits_up_to_a_limit() {
     let mut fixture = fixture();
     fixture.feed(&[
         "http://a.org/1",
@@ -199,7 +199,7 @@ fn the_sites_of_a_crawl_are_reported_with_what_holds_them_and_no_more_than_asked
 }
 
 #[test]
-fn waiting_sites_are_counted_and_no_more_than_so_many_of_them() {
+fn waiting_sites_are_counted_up_to_a_limit() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
     assert_eq!(

@@ -30,7 +30,7 @@ fn phase_of_site(fixture: &mut Fixture, name: &str) -> Option<Phase> {
 }
 
 #[test]
-fn failures_that_were_a_machines_leave_no_trace() {
+fn failures_of_an_offline_machine_are_undone_completely() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     let tasks = fixture.lease_all();

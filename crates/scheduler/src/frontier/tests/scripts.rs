@@ -106,7 +106,7 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
 }
 
 #[test]
-fn a_kind_that_a_browser_does_not_help_goes_back() {
+fn a_kind_of_pages_that_a_browser_does_not_help_goes_back_to_the_lane_http() {
     let mut fixture = fixture();
     fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
@@ -130,7 +130,7 @@ fn a_kind_that_a_browser_does_not_help_goes_back() {
 }
 
 #[test]
-fn what_is_known_survives_a_restart_until_it_is_forgotten() {
+fn findings_about_scripts_survive_a_restart_until_they_are_dropped() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
@@ -198,7 +198,7 @@ fn set_lane(fixture: &mut Fixture, lane: SiteLane) {
 }
 
 #[test]
-fn the_lane_set_for_a_site_wins_over_what_is_known_of_it_and_survives_a_restart() {
+fn the_lane_set_for_a_site_overrides_findings_and_survives_a_restart() {
     let mut fixture = fixture();
     fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
@@ -252,7 +252,7 @@ fn at_a_site_without_browser_only_pages_whose_mapping_wants_one_are_handed_on() 
 }
 
 #[test]
-fn what_was_rendered_in_vain_is_counted_and_wants_no_browser() {
+fn pages_rendered_in_vain_are_counted_and_need_no_browser() {
     let mut fixture = fixture();
     fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);

@@ -39,7 +39,7 @@ fn the_robots_txt_of_each_seeds_origin_is_queued_once() {
 }
 
 #[test]
-fn what_is_listed_stays_at_its_depth_and_sitemaps_need_only_their_domain() {
+fn listed_urls_stay_at_their_depth_and_sitemaps_need_only_an_allowed_domain() {
     let mut fixture = fixture_with_sitemaps();
     fixture.feed_for_records(&["http://a.org/p1"], &["people/1"], 0);
     let links: Vec<String> = [
@@ -72,7 +72,7 @@ fn what_is_listed_stays_at_its_depth_and_sitemaps_need_only_their_domain() {
 }
 
 #[test]
-fn sitemaps_below_each_other_end() {
+fn nested_sitemaps_come_to_an_end() {
     let mut fixture = fixture_with_sitemaps();
     fixture.feed(&["http://a.org/p"]);
     let mut tasks = fixture.lease_all();
@@ -87,7 +87,7 @@ fn sitemaps_below_each_other_end() {
 }
 
 #[test]
-fn what_was_listed_is_judged_as_such_after_the_crawl_has_ceased_to_ask() {
+fn listed_urls_are_judged_as_such_after_the_crawl_stops_using_sitemaps() {
     let mut fixture = fixture_with_spec(|spec| spec.max_depth = 1);
     assert_eq!(fixture.feed(&["http://a.org/p"]).accepted, 1);
     let task = fixture.lease_one();
@@ -97,7 +97,7 @@ fn what_was_listed_is_judged_as_such_after_the_crawl_has_ceased_to_ask() {
 }
 
 #[test]
-fn what_is_listed_does_not_end_with_the_records_of_its_seed() {
+fn listed_urls_do_not_end_with_the_records_of_their_seed() {
     let mut fixture = fixture_with_sitemaps();
     fixture.feed_for_records(&["http://a.org/p1"], &["people/1"], 0);
     let tasks = fixture.lease_all();
@@ -139,7 +139,7 @@ fn a_sites_budget_does_not_keep_its_sitemaps_from_being_looked_for() {
 }
 
 #[test]
-fn where_a_sitemap_redirects_to_is_judged_as_a_sitemap() {
+fn the_target_of_a_redirected_sitemap_is_judged_as_a_sitemap() {
     let mut fixture = fixture_with_sitemaps();
     fixture.feed(&["http://a.org/p1"]);
     let tasks = fixture.lease_all();

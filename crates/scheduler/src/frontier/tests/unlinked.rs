@@ -106,7 +106,7 @@ fn days_of_unlinked(fixture: &mut Fixture, days: std::ops::RangeInclusive<i64>) 
 }
 
 #[test]
-fn a_page_that_nothing_leads_to_is_checked_ever_more_rarely_and_once_in_ninety_days() {
+fn an_unlinked_page_is_checked_ever_more_rarely_but_every_ninety_days() {
     let mut fixture = watch_fixture();
     run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     let days = days_of_unlinked(&mut fixture, 2..=400);
@@ -134,7 +134,7 @@ fn runs_that_begin_a_little_early_or_late_keep_the_rhythm() {
 }
 
 #[test]
-fn one_that_is_missing_is_checked_on_the_next_nights_until_it_is_known_to_be_gone() {
+fn a_missing_page_is_checked_on_the_next_nights_until_it_is_known_to_be_gone() {
     let mut fixture = watch_fixture();
     run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     let gone = Night {
@@ -156,7 +156,7 @@ fn one_that_is_missing_is_checked_on_the_next_nights_until_it_is_known_to_be_gon
 }
 
 #[test]
-fn one_that_was_served_for_long_is_checked_again_on_the_night_after_it_is_missing() {
+fn a_page_served_for_long_is_checked_again_on_the_night_after_it_is_missing() {
     let mut fixture = watch_fixture();
     run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     days_of_unlinked(&mut fixture, 2..=16);
@@ -171,7 +171,7 @@ fn one_that_was_served_for_long_is_checked_again_on_the_night_after_it_is_missin
 }
 
 #[test]
-fn one_that_is_found_again_is_checked_at_once_when_it_is_lost_again() {
+fn a_page_that_was_found_again_is_checked_immediately_when_it_is_lost_again() {
     let mut fixture = watch_fixture();
     run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     assert_eq!(days_of_unlinked(&mut fixture, 2..=8), [2, 3, 5]);
@@ -181,7 +181,7 @@ fn one_that_is_found_again_is_checked_at_once_when_it_is_lost_again() {
 }
 
 #[test]
-fn pages_of_sites_and_scopes_that_are_given_up_are_left_alone() {
+fn pages_out_of_scope_or_at_abandoned_sites_are_not_checked() {
     let mut fixture = watch_fixture();
     let elsewhere = "http://b.org/page";
     run_night(
@@ -197,7 +197,7 @@ fn pages_of_sites_and_scopes_that_are_given_up_are_left_alone() {
 }
 
 #[test]
-fn without_changes_to_be_reported_nothing_is_checked() {
+fn a_watch_that_reports_no_changes_checks_no_unlinked_pages() {
     let mut fixture = watch_fixture();
     fixture.spec.changes = false;
     run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
@@ -205,7 +205,7 @@ fn without_changes_to_be_reported_nothing_is_checked() {
 }
 
 #[test]
-fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
+fn pages_that_waited_longest_are_queued_first_and_in_limited_numbers() {
     let mut fixture = watch_fixture();
     let names: Vec<String> = (0..10).map(|nth| format!("/lost{nth}")).collect();
     let mut links: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -235,7 +235,7 @@ fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
 }
 
 #[test]
-fn what_is_known_of_a_page_goes_with_its_crawl() {
+fn facts_about_unlinked_pages_are_deleted_with_their_crawl() {
     let mut fixture = watch_fixture();
     run_night(&mut fixture, 1, &night_with_all_pages(&["/there"]));
     let known = |fixture: &mut Fixture| -> i64 {

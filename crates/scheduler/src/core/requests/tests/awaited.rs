@@ -36,7 +36,7 @@ fn an_application_counts_crawls_whose_requests_are_leased() {
 }
 
 #[test]
-fn info_says_why_something_pending_does_not_move() {
+fn info_explains_why_pending_tasks_make_no_progress() {
     let mut fixture = fixture();
     fixture.ask_and_expect_success(&json!([
         request_with(json!({})),

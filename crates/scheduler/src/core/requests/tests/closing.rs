@@ -167,7 +167,7 @@ fn a_supervisor_from_before_a_restart_is_waited_for() {
 }
 
 #[test]
-fn a_stop_of_what_never_was_is_refused_and_takes_no_id() {
+fn stopping_an_unknown_crawl_is_refused_and_takes_no_id() {
     let mut fixture = fixture();
     assert_eq!(fixture.ask_and_expect_refusal(&action("stop")), "$.crawlid");
     fixture.ask_and_expect_success(&request_with(json!({})));

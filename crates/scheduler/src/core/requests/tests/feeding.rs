@@ -107,7 +107,7 @@ fn the_highest_priority_goes_out_first_and_links_have_ten_less() {
 }
 
 #[test]
-fn attributes_go_with_their_url_and_with_what_follows_from_it() {
+fn attributes_go_with_their_url_and_the_pages_found_from_it() {
     let mut fixture = fixture();
     fixture.ask_and_expect_success(&json!([
         request_with(json!({"url": "http://a.org/1", "attrs": {"n": 1}, "maxdepth": 1})),
@@ -129,7 +129,7 @@ fn attributes_go_with_their_url_and_with_what_follows_from_it() {
 }
 
 #[test]
-fn lines_leave_out_what_is_refused_and_say_which() {
+fn refused_lines_are_left_out_and_reported() {
     let mut fixture = fixture();
     fixture.ask_and_expect_success(&request_with(json!({})));
     fixture.ask_and_expect_success(&action("stop"));

@@ -75,7 +75,7 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
 }
 
 #[test]
-fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
+fn the_pages_of_a_supervisor_since_it_joined_are_shown() {
     let mut fixture = fixture();
     fixture.join_supervisor();
     let reported = |fixture: &mut Fixture| {

@@ -86,7 +86,7 @@ fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
 }
 
 #[test]
-fn other_mappings_are_named_to_all_and_those_with_a_fault_to_nobody() {
+fn changed_mappings_are_announced_to_all_unless_they_have_a_fault() {
     let mut fixture = fixture();
     fixture.core().cx.mappings = mappings("a");
     fixture.join_supervisor();

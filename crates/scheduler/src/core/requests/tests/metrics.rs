@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn nothing_is_due_in_an_empty_dispatcher_and_what_is_queued_ages() {
+fn nothing_is_due_in_an_empty_dispatcher_and_the_wait_of_queued_tasks_grows() {
     let mut fixture = fixture();
     fixture.run_turn();
     let due_after = |fixture: &mut Fixture, ms: i64| {

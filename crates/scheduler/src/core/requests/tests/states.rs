@@ -149,7 +149,7 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
 }
 
 #[test]
-fn what_a_crawl_asks_of_workers_comes_with_its_settings() {
+fn features_that_a_crawl_needs_are_sent_with_its_settings() {
     let mut fixture = fixture();
     let mut spec = webfill_api::CrawlSpec::on_demand("app", "c1");
     spec.sitemaps = true;

@@ -4,7 +4,7 @@ use super::*;
 use crate::core::turn::TurnDeadline;
 
 #[test]
-fn what_is_not_handed_out_by_the_end_of_a_turn_is_handed_out_in_the_next() {
+fn tasks_left_at_the_end_of_a_turn_are_handed_out_in_the_next() {
     let mut fixture = fixture();
     fixture.ask_and_expect_success(&requests("c", 5));
     fixture.core().cx.surroundings.turn_end = TurnDeadline::from_check(|| true);
@@ -20,7 +20,7 @@ fn what_is_not_handed_out_by_the_end_of_a_turn_is_handed_out_in_the_next() {
 }
 
 #[test]
-fn crawls_that_are_stopped_at_once_are_closed_turn_by_turn() {
+fn crawls_stopped_together_are_closed_turn_by_turn() {
     let mut fixture = fixture();
     for nth in 0..3 {
         let crawl = format!("c{nth}");

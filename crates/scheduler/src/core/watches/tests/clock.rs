@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_is_due_follows_from_the_wall_clock_also_one_that_is_set() {
+fn due_times_follow_the_wall_clock_even_if_it_is_set() {
     let mut world = World::new("0 2 * * *");
     assert!(world.tick(HOUR_MS).is_empty());
     // The machine has slept for an hour, which only the wall clock counts.
