@@ -1,5 +1,5 @@
-//! The supervisor process: one loop that passes messages and the time to the core, sends the core's messages, and
-//! starts and watches the worker processes.
+//! The supervisor process: one loop passes messages and the time to [`Supervisor`], which makes the decisions, and
+//! sends the resulting messages. It also starts and watches the worker processes.
 //!
 //! On the first SIGTERM or SIGINT the supervisor drains and says goodbye to the dispatcher; on the second it exits
 //! immediately. If it dies, its workers die with it.
@@ -34,10 +34,10 @@ const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
 const WORKER_OUTCOMES: SocketName = 3;
 
-/// How often the worker processes are checked.
+/// How often the worker processes, signals and timers are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs a supervisor until it is asked to drain and has drained.
+/// Runs a supervisor until it was asked to drain, and has drained.
 pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     let service_manager = match setup.is_local {
         true => ServiceManager::disabled(),
@@ -50,7 +50,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     }
     let (inbox, arrived) = mpsc::channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
-        // The loop below outlives the sockets; a send fails only while both end.
+        // Sending fails only while both the sockets and the loop end, and then no message matters.
         let _ = inbox.send(frame);
     })
     .map_err(Fault::error)?;
@@ -137,14 +137,14 @@ struct Process {
     outbox: Outbox,
     last_check: Instant,
     refusals: RefusalLog,
-    /// The protocol version of the dispatcher's last message. Messages to the dispatcher use it, too.
+    /// The protocol version of the dispatcher's last message, which messages to the dispatcher use as well.
     version: u8,
     readiness: Readiness,
     service_manager: ServiceManager,
     health: Health,
-    /// Why the dispatcher last refused a hello for lack of a common version, in words.
+    /// Why the dispatcher last refused a hello, in words: the two have no common protocol version.
     refused: Option<String>,
-    /// How a worker last died.
+    /// How a worker process last died, in words.
     last_death: Option<String>,
     worker_deaths: u64,
     metrics: Metrics,
@@ -156,7 +156,7 @@ impl Process {
         CHECK_INTERVAL.saturating_sub(self.last_check.elapsed())
     }
 
-    /// Handles all messages that have arrived, then sends the answers together.
+    /// Handles all messages that have arrived, and then sends all answers.
     fn handle_all(&mut self, first: ArrivedFrame, arrived: &mpsc::Receiver<ArrivedFrame>) {
         self.handle(&first);
         while let Ok(frame) = arrived.try_recv() {
@@ -239,8 +239,8 @@ impl Process {
                     self.outbox.send(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcherNow(message) => {
-                    // A silent dispatcher may have been replaced by an older one, which must understand this message
-                    // to request a hello.
+                    // Without a lease, the dispatcher may have been replaced by an older version, which must understand
+                    // this message.
                     let version = match self.supervisor.has_lease(boot_ms()) {
                         true => self.version,
                         false => OLDEST_VERSION,
@@ -260,7 +260,7 @@ impl Process {
         }
     }
 
-    /// Checks the signals, the worker processes and everything that is due.
+    /// Checks the signals, the worker processes, and the timers.
     fn check_health(&mut self) -> Result<(), Fault> {
         if self.last_check.elapsed() < CHECK_INTERVAL {
             return Ok(());
@@ -295,8 +295,8 @@ impl Process {
         Ok(())
     }
 
-    /// Connects to the next dispatcher, if there are several and the current one is silent. Whatever was sent to it is
-    /// sent again when the next one begins a session.
+    /// Connects to the next dispatcher, if there are several and the current one is silent. Outcomes that the current
+    /// one has not acknowledged are sent to the next one.
     fn follow_next_if_silent(&mut self) -> Result<(), Fault> {
         let lease_ms = self.supervisor.lease_ms();
         let Some(next) = self.following.advance_if_silent(lease_ms, boot_ms()) else {
@@ -342,7 +342,7 @@ impl Process {
         self.outbox
             .open(SocketSpec::bind(worker.socket(), Pattern::Push, endpoint))
             .map_err(Fault::error)?;
-        // Read the crash marker before the new process overwrites its file.
+        // Read the crash marker of the dead process before the new process overwrites the file.
         let blamed = self.crash_marker_of(worker_index);
         let worker = &mut self.workers[worker_index];
         worker
@@ -354,13 +354,13 @@ impl Process {
             incarnation = worker.incarnation,
             "worker started"
         );
-        // The tasks of the former process are given back only now: its last messages had the restart delay to arrive.
+        // The tasks of the dead process are given back only now, so that its last messages have had time to arrive.
         self.supervisor
             .note_worker_start(worker.worker_index, worker.incarnation, blamed);
         Ok(())
     }
 
-    /// The task that a dead worker's crash marker names.
+    /// The task that a dead worker's crash marker names: the one with the page that the worker was extracting.
     fn crash_marker_of(&self, worker_index: usize) -> Option<u64> {
         let path = webfill_worker::crash_marker_path(&self.setup.sockets, worker_index as u16);
         webfill_worker::read_crash_marker(&path)
@@ -417,7 +417,7 @@ impl Process {
         !running && self.supervisor.is_drained(boot_ms())
     }
 
-    /// Warns how many pages will be fetched again, because no dispatcher was there to take their outcomes.
+    /// Warns how many pages will be fetched again, because no dispatcher has acknowledged their outcomes.
     fn warn_of_lost_outcomes(&self) {
         let pages = self.supervisor.unacknowledged_pages();
         if pages > 0 {

@@ -4,19 +4,20 @@
 //! - *Begun*: a hello was sent and is repeated, each time as a new session, until it is answered.
 //! - *Welcomed*: the dispatcher has answered; heartbeats follow.
 //!
-//! Each session has a number (a fencing token), which all its messages carry; messages of another session are
-//! ignored. The *lease* has a fixed duration. It counts from when the supervisor sent the latest message that the
-//! dispatcher is known to have received. The answer to a heartbeat names that message, so slow or repeated answers
-//! cannot prolong the lease. All times are milliseconds of the machine's clock since boot, passed in by the caller.
+//! Each session has a number, which all its messages carry; messages of another session are ignored. The *lease* is the
+//! permission to start fetches, and has a fixed duration. It counts from the time at which the supervisor sent the
+//! latest message that the dispatcher is known to have received. The answer to a heartbeat names that message, so slow
+//! or repeated answers cannot prolong the lease. The caller passes in all times, in milliseconds since the machine's
+//! boot.
 
 use webfill_wire::{Arrivals, Credit, SupervisorHeartbeat};
 
 /// The pause before an unanswered hello is repeated. It doubles from the first of these values to the last. The first
-/// is short, because at a start the connection may take a moment.
+/// pause is short, because a hello may be lost while the connection is still being set up.
 const FIRST_HELLO_PAUSE_MS: u64 = 100;
 const LAST_HELLO_PAUSE_MS: u64 = 2_000;
 
-/// The pause before an early heartbeat, whose answer is awaited.
+/// The pause before a heartbeat that is sent early, because its answer is needed soon.
 const EARLY_HEARTBEAT_MS: u64 = 50;
 
 /// How many heartbeats are sent within the duration of a lease.
@@ -27,7 +28,7 @@ const HEARTBEATS_PER_LEASE: u64 = 10;
 pub(crate) struct Session {
     /// The session's number; 0 before the first hello.
     id: u64,
-    /// `None` until the dispatcher has answered the hello.
+    /// The duration of a lease; `None` until the dispatcher has answered the hello.
     lease_ms: Option<u64>,
     lease_until_ms: u64,
     next_send_ms: u64,
@@ -35,7 +36,7 @@ pub(crate) struct Session {
     unanswered: u32,
     /// The numbers of the dispatcher's messages that have arrived.
     arrived: Arrivals,
-    /// The highest number of a recall among these messages.
+    /// The highest number of a recall that was accepted in this session.
     recalled: u64,
     outcomes_sent: u64,
 }
@@ -61,7 +62,7 @@ impl Session {
         self.next_send_ms
     }
 
-    /// Sends the next heartbeat early.
+    /// Schedules the next heartbeat earlier than usual.
     pub(crate) fn schedule_early_heartbeat(&mut self, now_ms: u64) {
         if self.is_welcomed() {
             self.next_send_ms = self.next_send_ms.min(now_ms + EARLY_HEARTBEAT_MS);
@@ -93,7 +94,7 @@ impl Session {
         self.lease_ms.is_some()
     }
 
-    /// Notes that the dispatcher has answered the hello that was sent at `heard_ms`.
+    /// Notes that the dispatcher has answered the hello, which was sent at `heard_ms`.
     pub(crate) fn note_welcome(&mut self, heard_ms: u64, lease_ms: u64, now_ms: u64) {
         self.lease_ms = Some(lease_ms);
         self.unanswered = 0;
@@ -101,8 +102,8 @@ impl Session {
         self.next_send_ms = now_ms + lease_ms / HEARTBEATS_PER_LEASE;
     }
 
-    /// Notes that the dispatcher has received the message that was sent at `heard_ms`. Returns whether that extends
-    /// the lease.
+    /// Notes that the dispatcher has received the message that was sent at `heard_ms`. Returns whether this extends the
+    /// lease.
     pub(crate) fn note_heard(&mut self, heard_ms: u64, now_ms: u64) -> bool {
         let Some(lease_ms) = self.lease_ms else {
             return false;
@@ -113,12 +114,12 @@ impl Session {
         is_longer
     }
 
-    /// The duration of a lease; 0 until the dispatcher has named it.
+    /// The duration of a lease in milliseconds; 0 until the dispatcher has named it.
     pub(crate) fn lease_ms(&self) -> u64 {
         self.lease_ms.unwrap_or_default()
     }
 
-    /// When the lease ends. No fetch may start after that.
+    /// The time at which the lease ends. No fetch may start after that.
     pub(crate) fn lease_until_ms(&self) -> u64 {
         self.lease_until_ms
     }
@@ -152,13 +153,13 @@ impl Session {
         self.recalled = self.recalled.max(number);
     }
 
-    /// Whether a recall with a higher number has arrived before the tasks message with this number. If so, the recall
-    /// may include its tasks.
+    /// Whether a recall was accepted that was sent after the message of tasks with this number. If so, the recall may
+    /// apply to these tasks.
     pub(crate) fn has_later_recall(&self, tasks: u64) -> bool {
         tasks < self.recalled
     }
 
-    /// Returns the number of the next outcomes message.
+    /// Returns the number of the next message with outcomes.
     pub(crate) fn next_outcomes_number(&mut self) -> u64 {
         self.outcomes_sent += 1;
         self.outcomes_sent

@@ -1,7 +1,7 @@
-//! The supervisor's core: its state, and how each message changes it.
+//! The decisions of a supervisor: its state, and how each message changes the state.
 //!
-//! The core has no sockets, processes or clock, so that the simulation can run it. Its caller passes in messages and
-//! the time, and sends the [`OutgoingMessage`]s that the core collects.
+//! This code has no sockets, processes or clock, so that the simulation can run it. The caller passes in messages and
+//! the time, and sends the [`OutgoingMessage`]s that are collected here.
 //!
 //! Tasks arrive from the dispatcher ([`dispatcher_side`]), wait in the [`Queue`] and are sent to the workers
 //! ([`worker_side`]); outcomes take the opposite way. All state is in memory. After a crash of the supervisor, its
@@ -32,7 +32,7 @@ mod worker_side;
 pub struct Terms {
     /// The supervisor's name.
     pub id: String,
-    /// Distinguishes two supervisors of the same name; see [`webfill_wire::Hello`].
+    /// A number that distinguishes two supervisors of the same name; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub lane: Lane,
     pub workers: u16,
@@ -41,33 +41,34 @@ pub struct Terms {
     pub limit: Credit,
 }
 
-/// How long a drained supervisor waits for the dispatcher to acknowledge its last outcomes. A dispatcher that is
-/// restarted answers within seconds; without any, the supervisor must end eventually. Together with the longest
+/// How long a drained supervisor waits for the dispatcher to acknowledge its last outcomes. A dispatcher that is being
+/// restarted answers within seconds. If there is none, the supervisor must end eventually. Together with the longest
 /// request, this stays below `TimeoutStopSec` of the service.
 const LAST_ACKNOWLEDGEMENT_MS: u64 = 20_000;
 
-/// A message to send, and its receiver.
+/// A message that the caller must send.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutgoingMessage {
     ToDispatcher(SupervisorToDispatcher),
-    /// Sent immediately or dropped, because a later message of the same kind replaces it.
+    /// A message that is sent immediately or dropped, because a later message of the same kind replaces it.
     ToDispatcherNow(SupervisorToDispatcher),
     Outcomes(Arc<SupervisorOutcomes>),
     ToWorker(u16, SupervisorToWorker),
 }
 
-/// The core of a supervisor; see the module's documentation.
+/// Makes the decisions of a supervisor process; see the documentation of the module.
 #[derive(Debug)]
 pub struct Supervisor {
     terms: Terms,
     session: Session,
-    /// When the claim ends. No request may start after that, even under a lease. `u64::MAX` without a claim.
+    /// The end of the claim of `webfill crawl` to its crawl. No request may start after that, even under a lease.
+    /// `u64::MAX` without a claim.
     claimed_until_ms: u64,
     workers: Vec<WorkerState>,
     queue: Queue,
     crawls: HashMap<CrawlKey, CrawlSettings>,
-    /// The scripts of sites whose tasks wait here for their worker. The dispatcher sends them again with each batch
-    /// of tasks.
+    /// What is known about the scripts of sites whose tasks wait here for their worker. The dispatcher sends it again
+    /// with each batch of tasks.
     site_scripts: HashMap<String, SiteScripts>,
     mappings: Mappings,
     /// The outcomes that the next [`Supervisor::send_report`] sends to the dispatcher.
@@ -76,13 +77,13 @@ pub struct Supervisor {
     recalls: Recalls,
     reported_credit: Credit,
     draining: bool,
-    /// When the draining supervisor was first seen to hold no lease.
+    /// The time from which on the draining supervisor has held no lease.
     empty_since_ms: Option<u64>,
-    /// Whether tasks are given back instead of started.
+    /// Whether fetching is paused: tasks are given back instead of started.
     paused: bool,
-    /// Whether it was logged already that the dispatcher is silent or that the name is taken.
+    /// Whether it was already logged that the dispatcher is silent, or that the name is taken.
     problem_logged: bool,
-    /// Whether the last hello was refused because the name is taken.
+    /// Whether the last hello was refused because another supervisor has the same name.
     name_taken: bool,
     outgoing: Vec<OutgoingMessage>,
 }
@@ -125,13 +126,13 @@ impl Supervisor {
         self.session.lease_ms()
     }
 
-    /// Whether the lease is in force.
+    /// Whether the lease, the permission to start fetches, has not ended yet.
     pub fn has_lease(&self, now_ms: u64) -> bool {
         now_ms < self.session.lease_until_ms()
     }
 
-    /// Notes that the claim of the process that runs the crawl lasts until `boot_ms`. The workers start no request
-    /// after that.
+    /// Notes that the claim of `webfill crawl` to its crawl lasts until `boot_ms`. The workers start no request after
+    /// that.
     pub fn set_claimed_until(&mut self, boot_ms: u64) {
         if std::mem::replace(&mut self.claimed_until_ms, boot_ms) != boot_ms {
             self.send_lease();
@@ -143,12 +144,12 @@ impl Supervisor {
         self.session.lease_until_ms().min(self.claimed_until_ms)
     }
 
-    /// Whether another supervisor has this one's name.
+    /// Whether another supervisor has the same name as this one.
     pub fn is_name_taken(&self) -> bool {
         self.name_taken
     }
 
-    /// The number of leases held.
+    /// The number of leases (tasks handed out by the dispatcher) that this supervisor holds.
     pub fn held_leases(&self) -> usize {
         self.queue.len()
     }
@@ -172,7 +173,7 @@ impl Supervisor {
             .push(OutgoingMessage::ToWorker(worker_index as u16, message));
     }
 
-    /// The indices of the workers that have reported ready.
+    /// The indexes of the workers that have reported ready.
     fn ready_workers(&self) -> Vec<usize> {
         let workers = self.workers.iter().enumerate();
         workers
@@ -233,8 +234,8 @@ impl Supervisor {
         self.send_report();
     }
 
-    /// Whether the supervisor is draining and holds no more leases, and either the dispatcher has acknowledged its
-    /// outcomes or [`LAST_ACKNOWLEDGEMENT_MS`] have passed since.
+    /// Whether the supervisor is draining and holds no more leases, and the dispatcher has acknowledged all its
+    /// outcomes. After [`LAST_ACKNOWLEDGEMENT_MS`], it no longer waits for that.
     pub fn is_drained(&mut self, now_ms: u64) -> bool {
         if !self.draining || !self.queue.is_empty() {
             return false;
@@ -247,7 +248,7 @@ impl Supervisor {
     }
 
     /// How many pages have an outcome that the dispatcher has not acknowledged. They will be fetched again. Tasks that
-    /// were given back do not count: nobody has fetched them, and a dispatcher sends further ones until the goodbye.
+    /// were given back do not count, because their pages were not fetched.
     pub fn unacknowledged_pages(&self) -> usize {
         self.outcomes.done.len() + self.unacknowledged.pages()
     }
@@ -262,8 +263,8 @@ impl Supervisor {
     }
 }
 
-/// The maximum number of tasks that wait for a name server without being counted: each of them occupies one of its
-/// worker's name lookups, or waits for one.
+/// How many tasks that wait for a name server need not count against the limit on tasks: as many as there are places
+/// for name lookups in all workers.
 fn most_uncounted(terms: &Terms) -> u64 {
     u64::from(terms.workers) * MOST_LOOK_UPS as u64
 }

@@ -1,10 +1,10 @@
 //! Outcome messages that were sent to the dispatcher but not acknowledged yet.
 //!
-//! A broken connection or a killed dispatcher may lose messages, and lost outcomes would have their pages fetched
-//! twice. So each outcome message stays here until a heartbeat of the dispatcher acknowledges its number as durable,
-//! and is sent again at the start of the next session. Memory is bounded by the credit-based flow control: without
-//! acknowledgements the supervisor requests no new tasks once the messages are long. Nothing is kept on disk: if the
-//! supervisor dies, the dispatcher leases its tasks again.
+//! A broken connection or a killed dispatcher may lose messages, and pages with lost outcomes would be fetched twice.
+//! So each message with outcomes stays here until a heartbeat of the dispatcher says that it is on disk. At the start
+//! of a new session, the messages that are left are sent again. Memory is limited, because the supervisor requests no
+//! new tasks while the unacknowledged messages are too long. Nothing is kept on disk: if the supervisor dies, the
+//! dispatcher leases its tasks again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use webfill_wire::{Delivery, SupervisorOutcomes, links};
 
 /// While the links of unacknowledged outcomes exceed this many bytes, the supervisor requests no more tasks. The
-/// outcomes of an ordinary queue stay far below; those of sitemaps may have 16 MiB each.
+/// outcomes of ordinary pages have far fewer; those of sitemaps may have 16 MiB each.
 const MOST_LINK_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
@@ -27,19 +27,19 @@ impl UnacknowledgedOutcomes {
         self.sent.push_back(Arc::clone(outcomes));
     }
 
-    /// Whether no more tasks may be requested until some outcomes are acknowledged.
+    /// Whether no more tasks may be requested until the dispatcher acknowledges some outcomes.
     pub(crate) fn is_full(&self) -> bool {
         self.link_bytes > MOST_LINK_BYTES
     }
 
-    /// Drops the messages of this session up to and including `number`, which the dispatcher has made durable.
+    /// Drops the messages of this session up to and including `number`, which the dispatcher has written to disk.
     pub(crate) fn acknowledge(&mut self, number: u64) {
         while let Some(sent) = self.sent.pop_front_if(|sent| sent.number <= number) {
             self.link_bytes -= links::total_link_bytes(&sent.done);
         }
     }
 
-    /// The leases that the unacknowledged messages end.
+    /// The leases that end with the unacknowledged messages.
     pub(crate) fn leases(&self) -> impl Iterator<Item = (u64, Delivery)> {
         self.sent.iter().flat_map(|sent| leases_of(sent))
     }
@@ -57,7 +57,7 @@ impl UnacknowledgedOutcomes {
     }
 }
 
-/// The leases that outcomes end.
+/// The leases that end with these outcomes.
 pub(crate) fn leases_of(outcomes: &SupervisorOutcomes) -> impl Iterator<Item = (u64, Delivery)> {
     let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
     let returned = outcomes.returned.iter();

@@ -1,12 +1,12 @@
-//! One worker process, as the operating system sees it.
+//! Starts, watches and restarts one worker process.
 //!
 //! - *Waiting*: not running; started once `start_at` has come.
-//! - *Starting*: running, not reported ready; killed after [`READY_TIMEOUT`] without a message.
+//! - *Starting*: running, but has not reported ready; killed after [`READY_TIMEOUT`] without a message.
 //! - *Ready*: running; killed after [`HEARTBEAT_TIMEOUT`] without a message.
 //!
-//! A process that dies is restarted after an exponential backoff. Exit codes 2 and 17 are exceptions: the process
-//! would end the same way again, so the supervisor ends, too. Workers die with their supervisor (`PR_SET_PDEATHSIG`),
-//! so a killed supervisor leaves none behind.
+//! A process that dies is restarted after an exponential backoff. After the exit codes 2 and 17, it would end in the
+//! same way again, so the supervisor ends instead. Workers die with their supervisor (`PR_SET_PDEATHSIG`), so a killed
+//! supervisor leaves none behind.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -26,22 +26,22 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(15);
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The minimum time between a worker's death and its restart. The dispatcher sends a site's next task up to 300 ms
-/// before the site's delay is over (its lookahead). Only the dead worker knew when the last answer came, so its
-/// successor waits out that lookahead.
+/// before the site's delay is over. Only the dead worker knew the exact time, so the next process must not start
+/// before.
 const MIN_RESTART_DELAY: Duration = Duration::from_millis(300);
 
-/// A worker's process, and when to start it again.
+/// A worker's process, and the time of its next start.
 pub struct WorkerProcess {
     pub worker_index: u16,
-    /// How often the process was started.
+    /// How many times the process was started.
     pub incarnation: u32,
     process: Option<Child>,
     back_off: BackOff,
-    /// When a dead worker may be restarted.
+    /// The earliest time of the next start; `None` if the process must not be started again.
     start_at: Option<Instant>,
     /// Whether the process has reported that it takes tasks.
     ready: bool,
-    /// When the worker's last message arrived, or when it was started.
+    /// The time of the worker's last message, or of its start.
     last_message_at: Instant,
 }
 
@@ -93,7 +93,7 @@ impl WorkerProcess {
         self.process.is_none() && self.start_at.is_some_and(|at| at <= now)
     }
 
-    /// Starts the next incarnation; its socket must be open by then.
+    /// Starts the next process of this worker. Its socket must be open by then.
     pub fn start(&mut self, config_file: &Path, is_local: bool) -> std::io::Result<()> {
         let mut arguments = vec![
             "worker".to_owned(),
@@ -114,7 +114,7 @@ impl WorkerProcess {
         Ok(())
     }
 
-    /// Notes that a message of the process has arrived; `ready` if it reports that the worker takes tasks.
+    /// Notes that a message of the process has arrived. `ready` means that it reports that the worker takes tasks.
     pub fn note_message(&mut self, ready: bool) {
         self.last_message_at = Instant::now();
         self.ready |= ready;

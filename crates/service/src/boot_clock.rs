@@ -7,7 +7,8 @@ pub fn boot_ms() -> u64 {
     now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }
 
-/// Microseconds of `CLOCK_MONOTONIC`, which stops during suspension. systemd expects this time in `MONOTONIC_USEC`.
+/// The time in microseconds by `CLOCK_MONOTONIC`, which stops during suspension. systemd expects it in
+/// `MONOTONIC_USEC`.
 pub(crate) fn monotonic_us() -> u64 {
     let now = read_clock(libc::CLOCK_MONOTONIC);
     now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000

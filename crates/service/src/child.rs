@@ -1,4 +1,4 @@
-//! Child processes: webfill in other roles, and programs such as the browser. A child is killed by the
+//! Starts and ends child processes: webfill in other roles, and programs such as the browser. A child is killed by the
 //! kernel when its parent dies (`PR_SET_PDEATHSIG`), so a killed parent leaves none behind.
 
 use std::io::{self, Read};
@@ -6,17 +6,17 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// This program itself, even if its file has since been replaced by a newer version, so parent and child have the
-/// same version.
+/// The path of this program. It is valid even if the file has since been replaced by a newer version, so parent and
+/// child have the same version.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// The name of each process of webfill in `ps` and `pgrep`.
 const NAME: &str = "webfill";
 
-/// The most bytes read of an ended child's standard error.
+/// How many bytes of an ended child's standard error are read at most.
 const MOST_STDERR_BYTES: u64 = 64 << 10;
 
-/// The most characters of a child's last line.
+/// How many characters of a child's last line are kept at most.
 const MOST_LINE_CHARS: usize = 2_000;
 
 /// The command that starts this program as a child.
@@ -28,12 +28,12 @@ pub fn own_program() -> Command {
 
 /// Restores the process's name, because the kernel names [`own_program`] after the last part of its path.
 pub fn restore_process_name() {
-    // The name is only for people; everything works without it.
+    // If this fails, only the name that people see is wrong.
     let _ = std::fs::write("/proc/self/comm", NAME);
 }
 
-/// The last line that an ended child wrote to standard error, without the name of the program; it has the child's fault
-/// or panic. Empty if there is none, or if standard error is not a pipe.
+/// The last line that an ended child wrote to standard error, without the name of the program. It says why the child
+/// ended. Empty if there is none, or if standard error is not a pipe.
 pub fn last_stderr_line(child: &mut Child) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = &mut child.stderr {
@@ -58,11 +58,11 @@ pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Makes the kernel kill the child when the thread that started it ends. So start it from a thread that lives as long
-/// as the process.
+/// Makes the kernel kill the child when the thread that started it ends. So it must be started from a thread that lives
+/// as long as the process.
 pub fn kill_with_parent(command: &mut Command) {
     let parent = std::process::id();
-    // SAFETY: between fork and exec only async-signal-safe calls are made.
+    // SAFETY: between fork and exec, only async-signal-safe calls are made.
     #[allow(unsafe_code)]
     unsafe {
         command.pre_exec(move || {
@@ -76,12 +76,12 @@ pub fn kill_with_parent(command: &mut Command) {
     }
 }
 
-/// Kills a child that still runs, together with the process group that it leads, and waits for it.
+/// Kills a child that is still running, with its whole process group, and waits for its end.
 pub fn kill_group_and_wait(child: &mut Child) {
     if let Ok(None) = child.try_wait()
         && let Ok(group) = libc::pid_t::try_from(child.id())
     {
-        // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
+        // SAFETY: a plain system call. The child was not waited for, so the id still belongs to it.
         #[allow(unsafe_code)]
         unsafe {
             libc::kill(-group, libc::SIGKILL)
@@ -91,7 +91,8 @@ pub fn kill_group_and_wait(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Whether the child ends within `limit`. The child is not reaped, so its id stays its own.
+/// Waits at most `limit` for the end of the child. Returns whether it has ended. The child is not reaped, so its
+/// process id is not used again.
 pub fn wait_without_reaping(child: &Child, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
@@ -114,11 +115,10 @@ fn has_ended(child: &Child) -> bool {
     }
 }
 
-/// Kills the process group that a child leads, even if the child itself has ended. The child must not have been waited
-/// for.
+/// Kills the process group of a child, even if the child itself has ended. The child must not have been waited for.
 pub fn kill_group_unreaped(child: &Child) {
     if let Ok(group) = libc::pid_t::try_from(child.id()) {
-        // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
+        // SAFETY: a plain system call. The child was not waited for, so the id still belongs to it.
         #[allow(unsafe_code)]
         unsafe {
             libc::kill(-group, libc::SIGKILL)
@@ -138,10 +138,10 @@ pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<std::process::
     }
 }
 
-/// Sends a child SIGTERM, at which every role drains.
+/// Sends SIGTERM to a child. Every process of webfill drains when it gets it.
 pub fn request_drain(child: &Child) {
     if let Ok(pid) = libc::pid_t::try_from(child.id()) {
-        // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
+        // SAFETY: a plain system call. The child was not waited for, so the id still belongs to it.
         #[allow(unsafe_code)]
         unsafe {
             libc::kill(pid, libc::SIGTERM)
@@ -165,7 +165,7 @@ impl BackOff {
         }
     }
 
-    /// Notes that the child has died; returns when it may be restarted.
+    /// Notes that the child has died. Returns the time at which it may be restarted.
     pub fn note_death(&mut self, now: Instant) -> Instant {
         if now.duration_since(self.started) >= Duration::from_secs(60) {
             self.early_deaths = 0;
@@ -179,7 +179,7 @@ impl BackOff {
         self.started = now;
     }
 
-    /// The number of deaths since the child last lived for a minute, including the death that ended that life.
+    /// The number of deaths since the child last lived for a minute. The death after that minute counts as well.
     pub fn early_deaths(&self) -> u32 {
         self.early_deaths
     }

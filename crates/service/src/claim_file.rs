@@ -1,6 +1,6 @@
-//! When `webfill crawl`'s claim to its crawl ends: a file in the state folder, written by that process and read by its
-//! supervisor. Without it, if `webfill crawl` hung, its children would send requests to sites at the same time as the
-//! process that has taken over the crawl.
+//! A file with the time at which the claim of `webfill crawl` to its crawl ends. `webfill crawl` writes it into the
+//! state folder, and its supervisor reads it. If `webfill crawl` hangs, another process may take over the crawl; the
+//! file then tells the supervisor to stop requests.
 //!
 //! The time is in milliseconds of the [clock since boot](crate::boot_clock), as twenty digits. They are overwritten in
 //! place, so the file always has the same length.
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "claim";
 
-/// The file with the end of the claim, described in the module's documentation.
+/// The file with the end of a claim; see the documentation of the module.
 #[derive(Debug, Clone)]
 pub struct ClaimFile {
     path: PathBuf,
@@ -35,7 +35,7 @@ impl ClaimFile {
         file.write_all_at(format!("{until_ms:020}").as_bytes(), 0)
     }
 
-    /// When the claim ends; `None` if the file cannot be read or is incomplete.
+    /// Reads the time at which the claim ends; `None` if the file cannot be read or is incomplete.
     pub fn read(&self) -> Option<u64> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         (text.len() == 20).then(|| text.parse().ok()).flatten()

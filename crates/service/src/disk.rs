@@ -1,5 +1,5 @@
-//! The free space on the disks that a process writes to. Below a floor the process pauses, and it resumes by itself
-//! when there is space again, so a full disk ends nothing.
+//! The free space on the disks that a process writes to. If it is less than the limit, the process pauses, and resumes
+//! by itself when there is space again.
 
 use std::ffi::CString;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// How often the disks are checked.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// How much space must stay free.
+/// Settings: how much space must stay free on disks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiskConfig {
@@ -47,7 +47,7 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// The disks of a process, checked every [`CHECK_EVERY`].
+/// The disks that a process writes to. They are checked every [`CHECK_EVERY`].
 #[derive(Debug)]
 pub struct Disks {
     folders: Vec<PathBuf>,
@@ -66,8 +66,8 @@ impl Disks {
         }
     }
 
-    /// The disk with too little space at the last check. Reports on standard error and in the log when the process
-    /// must pause and when it resumes.
+    /// Returns the disk with too little space, if there is one; the disks are checked if a check is due. Reports on
+    /// standard error and in the log when the process must pause and when it resumes.
     pub fn check_shortage(&mut self) -> Option<&Shortage> {
         let now = Instant::now();
         if self.floor_mib > 0 && now >= self.next_check {
@@ -85,7 +85,8 @@ impl Disks {
     }
 
     fn find_shortage(&self) -> Option<Shortage> {
-        // Resuming needs somewhat more space than the floor, so that the process does not pause again immediately.
+        // A paused process resumes only when there is a quarter more space than the limit, so that it does not pause
+        // again immediately.
         let least_mib = match self.shortage {
             Some(_) => self.floor_mib + self.floor_mib / 4,
             None => self.floor_mib,
@@ -138,7 +139,7 @@ impl FreeSpace {
     /// The space on the disk of a folder; `None` if unknown, for example because the folder does not exist yet.
     pub fn of(folder: &Path) -> Option<FreeSpace> {
         let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
-        // SAFETY: this struct has only numbers, for which all bytes zero is a valid value.
+        // SAFETY: this struct contains only numbers, for which zero bytes are valid.
         #[allow(unsafe_code)]
         let mut stats: libc::statvfs = unsafe { std::mem::zeroed() };
         // SAFETY: the path ends with a zero byte, and the kernel fills in the given struct.

@@ -1,4 +1,4 @@
-//! The exit codes, and [`Fault`], the error that carries an exit code to `main`.
+//! The exit codes of all processes, and [`Fault`], the error that contains an exit code.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::disk::is_full;
 
-/// How a process ended, as its parent and scripts see it.
+/// How a process ended. Its parent and scripts see it as the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
     /// Every task reached an outcome.
@@ -15,7 +15,7 @@ pub enum ExitStatus {
     Error = 1,
     /// Bad usage or configuration, found before anything was opened.
     Usage = 2,
-    /// Interrupted; the same `--state` and `--crawl` resume it.
+    /// The process was interrupted. The same command with the same `--state` and `--crawl` resumes it.
     Interrupted = 11,
     /// A limit such as `--max-pages` was reached, or this machine is offline.
     Limit = 12,
@@ -73,8 +73,8 @@ impl Fault {
         Fault::new(ExitStatus::Fatal, message)
     }
 
-    /// The fault of a file or folder that cannot be written. It is fatal if the disk is full: what was written before
-    /// is intact, and the same command resumes once there is space.
+    /// The fault of a file or folder that cannot be written. If the disk is full, the fault is fatal: what was written
+    /// before is intact, and the same command resumes once there is space.
     pub fn unwritable(path: &Path, error: &io::Error) -> Fault {
         let path = path.display();
         match is_full(error) {

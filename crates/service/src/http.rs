@@ -1,5 +1,5 @@
-//! Serves HTTP with limits on the number of connections in total and per address, on the time a client may take to send
-//! and to read, and on the length of bodies. To other machines it uses TLS, and it identifies clients by tokens
+//! Serves HTTP with limits on the number of connections in total and per address, on the time that a client may take to
+//! send and to read, and on the length of bodies. For other machines it uses TLS, and it identifies clients by tokens
 //! ([`Protection`]). An implementation of [`RequestHandler`] provides the answers.
 //!
 //! One thread serves all connections with asynchronous I/O.

@@ -1,4 +1,4 @@
-//! When a state folder was last backed up. The backup command notes the time in the folder, and the dispatcher shows
+//! The time of the last backup of a state folder. The backup command notes it in the folder, and the dispatcher shows
 //! it.
 
 use std::fs;
@@ -8,11 +8,11 @@ use std::path::Path;
 
 use crate::whole_file::write_whole;
 
-/// The file in the state folder; it holds milliseconds since the epoch.
+/// The name of the file in the state folder. It contains the time in milliseconds since 1970.
 const FILE: &str = "last_backup";
 
-/// Notes that a backup begun at this time is complete. The note belongs to the owner of the folder, even if root made
-/// the backup, because a dispatcher trusts no file of another user.
+/// Notes that a backup that began at this time is complete. The file gets the owner of the folder, even if root made
+/// the backup, because a dispatcher refuses files of other users.
 pub fn note_backup(state: &Path, begun_ms: i64) -> io::Result<()> {
     let (file, unowned) = (state.join(FILE), state.join("last_backup.new"));
     write_whole(&unowned, begun_ms.to_string().as_bytes())?;
@@ -23,7 +23,7 @@ pub fn note_backup(state: &Path, begun_ms: i64) -> io::Result<()> {
     fs::rename(&unowned, &file)
 }
 
-/// When the last complete backup was begun; `None` if there is none.
+/// The time at which the last complete backup began; `None` if there is none.
 pub fn last_backup_ms(state: &Path) -> Option<i64> {
     let text = fs::read_to_string(state.join(FILE)).ok()?;
     text.trim().parse().ok()

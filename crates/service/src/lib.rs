@@ -1,7 +1,7 @@
 //! The common parts of every webfill process: logging, printing, the state folder and its lock, signals, child
-//! processes, exit codes, disk space, the service manager and atomic file writes. Also the clock shared by all
-//! processes of a machine, the end of a claim to a crawl by that clock, and history for metrics: starts and the last
-//! backup. [`http`] serves HTTP within limits, and [`metrics`] serves metrics and probes.
+//! processes, exit codes, disk space, the service manager and atomic file writes. Also the clock that all processes of
+//! a machine share, the end of a claim to a crawl by that clock, the number of starts, and the time of the last backup.
+//! [`http`] serves HTTP within limits, and [`metrics`] serves metrics and probes.
 
 // Only `say!` and `terminal::printable_stdout` may print, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

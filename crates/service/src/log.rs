@@ -1,11 +1,11 @@
-//! One log per process: `ROLE[-ID].log`, in JSON lines. A new file begins each day and when one is full, and a limited
-//! number of files is kept ([`file`]).
+//! Each process has one log, `ROLE[-ID].log`, in JSON lines. A new file begins each day and when one is full, and a
+//! limited number of files is kept ([`file`]).
 //!
 //! `ROLE[-ID].log` is a symbolic link to the newest of `ROLE[-ID].DATE.log`. A separate thread writes the lines from a
 //! bounded buffer: a slow disk loses log lines, but never delays pages.
 //!
-//! A line logged during work on a task has the key `span`, an object with the task's number and its crawl's id
-//! ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
+//! A line that is logged while a task is processed has the key `span`, an object with the number of the task and the id
+//! of its crawl ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,23 +53,23 @@ impl Default for LogConfig {
     }
 }
 
-/// The span around all work on one task: lines logged within it carry the task's number and its crawl's id. Its level
-/// is `ERROR`, so no configured level disables it.
+/// The tracing span around all work on a task. Lines logged within it contain the task's number and its crawl's id. The
+/// level of the span is `ERROR`, so that no configured level disables it.
 pub fn task_span(task: u64, crawl_id: &str) -> Span {
     tracing::error_span!("task", task, crawl_id)
 }
 
-/// Lines buffered for a slow disk before further ones are dropped.
+/// How many lines wait for a slow disk before further lines are dropped.
 const BUFFERED_LINES: usize = 8_192;
 
-/// Checks the settings before anything is opened.
+/// Checks the settings before the process opens anything.
 pub fn check_config(config: &LogConfig) -> Result<(), Fault> {
     filter(config).map(drop)
 }
 
 fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
     let wrong = |reason: &str| Fault::usage(format!("log.level = \"{}\": {reason}", config.level));
-    // The filter would take a mistyped level for a module's name, and log only that module.
+    // `EnvFilter` would take a mistyped level for the name of a module, and log only that module.
     let says_a_level = |directive: &str| {
         let level = directive.rsplit('=').next().unwrap_or_default().trim();
         !level.is_empty() && level.parse::<LevelFilter>().is_ok()
@@ -82,7 +82,7 @@ fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
     EnvFilter::try_new(&config.level).map_err(|error| wrong(&error.to_string()))
 }
 
-/// Starts logging to `folder/NAME.log`. Lines still buffered are written when the guard is dropped.
+/// Starts logging to `folder/NAME.log`. When the guard is dropped, the lines that still wait are written.
 pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuard, Fault> {
     let filter = filter(config)?;
     let unwritable = |error: io::Error| match is_full(&error) {
@@ -95,7 +95,7 @@ pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuar
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(BUFFERED_LINES)
         .thread_name("log")
-        // Control characters are escaped for readers on a terminal.
+        // Control characters are escaped, because the log may be shown on a terminal.
         .finish(Printable::new(files));
     tracing_subscriber::fmt()
         .json()

@@ -4,9 +4,9 @@
 //! by [`Exposition`] and served by [`serve`] on a thread of its own. So a scrape never waits for the process, nor the
 //! process for a scrape.
 //!
-//! The text format is written here rather than by a library's registry, because hardly any metric is counted where it
-//! is served. Metrics come from other processes, from snapshots and from a database, so a registry would have to be
-//! refilled at each scrape. A test checks the result with `promtool`.
+//! No library with a registry of metrics is used, because hardly any metric is counted where it is served. Metrics come
+//! from other processes, from snapshots and from a database, so a registry would have to be filled again for each
+//! scrape. A test checks the result with `promtool`.
 
 mod config;
 mod disks;

@@ -1,9 +1,9 @@
-//! The names of this machine that HTTP requests may use.
+//! Recognises the names of this machine in HTTP requests.
 
 use std::net::IpAddr;
 
-/// Whether a `Host` header names this machine: `localhost` or a loopback address, with a port or without. A web page
-/// can make a browser on this machine send a request to a listener here, but only with the page's own host name.
+/// Whether a `Host` header names this machine: `localhost` or a loopback address, with or without a port. A web page
+/// can make a browser on this machine send requests to this machine, but only with the page's own host name in `Host`.
 pub fn is_of_this_machine(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

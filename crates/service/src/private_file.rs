@@ -3,12 +3,13 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// The bits of a file's mode that give access to other users than its owner, and the one that lets its group read it.
+/// The bits of a file's mode that give access to other users than the owner, and the bit that lets the group read the
+/// file.
 const OTHERS: u32 = 0o077;
 const READ_BY_GROUP: u32 = 0o040;
 
-/// Whether others than those who must be able to read a secret file can use it. Those are its owner and, if root has
-/// given the file to a process of another user, the file's group. That is how container managers hand out secrets.
+/// Whether a secret file is accessible to users who need not read it. Only its owner may, and also its group if root
+/// owns the file but this process is not root: container managers provide secrets in that way.
 pub fn is_open_to_others(found: &Metadata) -> bool {
     is_open(found.mode(), found.uid() == 0 && !crate::is_root())
 }

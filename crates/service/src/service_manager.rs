@@ -1,9 +1,10 @@
-//! Notifications to the service manager that started this process, by systemd's protocol (`Type=notify`): it serves,
-//! its present activity, its loop runs, it reloads its settings, it ends. Without a service manager nothing is sent.
+//! Notifies the service manager that started this process, by systemd's protocol (`Type=notify`): that the process
+//! serves, what it does, that its loop runs, that it reloads its settings, and that it ends. Without a service manager
+//! nothing is sent.
 //!
-//! The loop itself reports that it runs (`WATCHDOG=1`), so a stuck loop falls silent and the process is restarted.
-//! Nothing here blocks: a notification that the service manager cannot take immediately is dropped, or sent again later
-//! if it still applies.
+//! The loop itself reports that it runs (`WATCHDOG=1`), so a process with a stuck loop is restarted. Nothing here
+//! blocks: a notification that the service manager cannot take immediately is dropped, or sent again later if it still
+//! applies.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -13,18 +14,19 @@ use std::time::{Duration, Instant};
 
 use crate::boot_clock::monotonic_us;
 
-/// The shortest time between two status notifications.
+/// The shortest time between two notifications of the status.
 const WORD_EVERY: Duration = Duration::from_secs(1);
 
-/// The variable with the socket of the service manager. A socket whose name begins with `@` is not a file.
+/// The environment variable with the name of the service manager's socket. A name that begins with `@` is an abstract
+/// socket, not a file.
 const SOCKET: &str = "NOTIFY_SOCKET";
 
-/// The variables with the silence, in microseconds, after which the process counts as stuck, and with the id of that
-/// process.
+/// The environment variable with the time, in microseconds, after which a silent process counts as stuck. The second
+/// variable has the id of the process that must send notifications.
 const WATCHDOG_US: &str = "WATCHDOG_USEC";
 const WATCHDOG_PID: &str = "WATCHDOG_PID";
 
-/// The connection to the service manager, described in the module's documentation.
+/// The connection to the service manager; see the documentation of the module.
 #[derive(Debug)]
 pub struct ServiceManager {
     socket: Option<UnixDatagram>,
@@ -50,7 +52,7 @@ impl ServiceManager {
         )
     }
 
-    /// No service manager, for the processes of `webfill crawl`: their parent watches them.
+    /// Creates a value that notifies nobody. It is for the processes of `webfill crawl`, which their parent watches.
     pub fn disabled() -> ServiceManager {
         ServiceManager::at_socket(None, None)
     }
@@ -63,7 +65,7 @@ impl ServiceManager {
         });
         ServiceManager {
             socket,
-            // Half of the allowed silence, as systemd advises, so that one late notification does no harm.
+            // Notify twice within the allowed time, as systemd advises, so that one late notification does no harm.
             word_every: silence.map_or(WORD_EVERY, |silence| WORD_EVERY.min(silence / 2)),
             next_word: Instant::now(),
             status: String::new(),
@@ -72,19 +74,20 @@ impl ServiceManager {
         }
     }
 
-    /// Notifies that the process serves.
+    /// Notifies that the process is ready to serve.
     pub fn notify_ready(&mut self) {
         self.ready_is_owed = !self.notify("READY=1");
     }
 
-    /// Notifies that the loop runs. `status` describes in one line for people what the process does.
+    /// Notifies that the loop runs. `status` describes for people, in one line, what the process does.
     pub fn notify_alive(&mut self, status: impl FnOnce() -> String) {
         let now = Instant::now();
         if self.socket.is_none() || now < self.next_word {
             return;
         }
         self.next_word = now + self.word_every;
-        // Without `READY=1` the process would count as starting forever, and would not be watched.
+        // If `READY=1` was not delivered yet, send it again. Without it, the process would count as starting forever,
+        // and would not be watched.
         if self.ready_is_owed {
             self.notify_ready();
         }
@@ -92,7 +95,7 @@ impl ServiceManager {
         self.notify_status(status());
     }
 
-    /// Reports what the process does; also called before its loop runs.
+    /// Notifies what the process does. It may also be called before the loop runs.
     pub fn notify_status(&mut self, status: String) {
         if status != self.status && self.notify(&format!("STATUS={}", status.replace('\n', " "))) {
             self.status = status;
@@ -105,7 +108,7 @@ impl ServiceManager {
         self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
     }
 
-    /// Notifies that the process is ending, by itself or on request; the end may take a while.
+    /// Notifies that the process is ending. This may take a while.
     pub fn notify_stopping(&mut self) {
         if !self.is_stopping {
             self.is_stopping = true;
@@ -114,7 +117,7 @@ impl ServiceManager {
         }
     }
 
-    /// Sends a notification. Returns false if it should be sent again.
+    /// Sends a notification. Returns false if it was not delivered and should be sent again.
     fn notify(&self, state: &str) -> bool {
         let Some(socket) = &self.socket else {
             return true;
@@ -142,7 +145,7 @@ fn connect(name: &OsStr) -> std::io::Result<UnixDatagram> {
 mod tests {
     use super::*;
 
-    /// Listens like a service manager, at an abstract socket name.
+    /// Listens at an abstract socket name, in place of a service manager.
     fn bind_listener(name: &str) -> (UnixDatagram, String) {
         let name = format!("webfill-{name}-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();

@@ -1,5 +1,6 @@
-//! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop; SIGHUP requests a reload of
-//! settings. The handlers only set flags; the main loops check [`received_request`] and [`take_reload_request`].
+//! Handles signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop; SIGHUP requests a
+//! reload of settings. The handlers only set flags; the main loops check [`received_request`] and
+//! [`take_reload_request`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -11,7 +12,7 @@ const TICK: Duration = Duration::from_millis(20);
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static RELOAD: AtomicBool = AtomicBool::new(false);
 
-/// The request of the signals received so far.
+/// What the signals received so far request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SignalRequest {
     Nothing,
@@ -26,7 +27,7 @@ pub fn install_handlers() {
     }
 }
 
-/// Treats SIGHUP as a request to reload, for processes that have no terminal whose hangup should end them.
+/// Treats SIGHUP as a request to reload, for processes that run without a terminal.
 pub fn reload_on_hangup() {
     set_handler(libc::SIGHUP, note_hangup as *const () as libc::sighandler_t);
 }
@@ -36,8 +37,8 @@ pub fn take_reload_request() -> bool {
     RELOAD.swap(false, Ordering::Relaxed)
 }
 
-/// Ignores SIGINT, for a child that its parent ends by SIGTERM. A Ctrl-C in the terminal reaches the
-/// whole foreground process group, but only the parent acts on it.
+/// Ignores SIGINT, for a child process that its parent ends with SIGTERM. A Ctrl-C in the terminal reaches the child,
+/// too, but only the parent must react to it.
 pub fn ignore_interrupts() {
     set_handler(libc::SIGINT, libc::SIG_IGN);
 }
@@ -58,7 +59,7 @@ extern "C" fn count_signal(_signal: i32) {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The request of the signals received so far.
+/// What the signals received so far request.
 pub fn received_request() -> SignalRequest {
     match ASKED.load(Ordering::Relaxed) {
         0 => SignalRequest::Nothing,
@@ -67,7 +68,7 @@ pub fn received_request() -> SignalRequest {
     }
 }
 
-/// Blocks this thread for a time. Returns false, and early, if a signal has requested something.
+/// Blocks this thread for a time. If a signal arrives before its end, returns false immediately.
 pub fn sleep_unless_interrupted(duration: Duration) -> bool {
     let until = Instant::now() + duration;
     while received_request() == SignalRequest::Nothing {
@@ -79,7 +80,7 @@ pub fn sleep_unless_interrupted(duration: Duration) -> bool {
     false
 }
 
-/// Ignores SIGINT and SIGTERM, for workers: their supervisor makes them drain by a message, so a signal to the whole
+/// Ignores SIGINT and SIGTERM, for workers. A message of their supervisor makes them drain, so a signal to the whole
 /// process group must not end them.
 pub fn ignore_interrupts_and_terminations() {
     set_handler(libc::SIGINT, libc::SIG_IGN);

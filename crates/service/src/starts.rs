@@ -1,13 +1,13 @@
-//! Counts how often a role was started with its state folder. Metrics show the number, because a process that keeps
-//! dying may never live long enough for its start to be noticed.
+//! Counts how many times a role was started with its state folder. Metrics show the number, because it also reveals a
+//! process that dies again and again right after its start.
 
 use std::fs;
 use std::path::Path;
 
 use crate::whole_file::write_whole;
 
-/// Counts this start of a role. Returns the number of starts, including this one. If the number cannot be written, the
-/// process continues and this start is lost: a full disk must not stop a process.
+/// Counts this start of a role. Returns the number of starts, including this one. If the number cannot be written, this
+/// start is not counted, because a full disk must not prevent the start.
 pub fn count_start(state: &Path, role: &str) -> u64 {
     let file = state.join(format!("{role}.starts"));
     let before = fs::read_to_string(&file).ok();

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use crate::disk::is_full;
 use crate::exit::Fault;
 
-/// The mode of every file in a state folder. A copy of the folder elsewhere may be readable to others, so each file
-/// must be private itself.
+/// The mode of every file in a state folder. Each file must be private itself, because others may be able to read a
+/// copy of the folder.
 pub const PRIVATE: u32 = 0o600;
 
-/// The state folder, locked for as long as this value lives. The lock is the kernel's (`flock`), so a
-/// process that dies in any way releases it.
+/// The state folder of a process, which is locked as long as this value exists. The lock is one of the kernel
+/// (`flock`), so the kernel releases it when the process dies.
 #[derive(Debug)]
 pub struct StateFolder {
     path: PathBuf,
@@ -59,7 +59,7 @@ impl StateFolder {
             .map_err(unwritable)?;
         if !try_lock(&lock) {
             let mut holder = String::new();
-            // The holder's process id is only a hint, so the message does without it if it cannot be read.
+            // The process id in the lock file is only a hint, so an error while reading it is ignored.
             let _ = lock.read_to_string(&mut holder);
             return Err(Fault::error(format!(
                 "the state folder {} is in use by another {lock_name} (process {}): wait for it, stop it, or choose another --state",
@@ -75,10 +75,10 @@ impl StateFolder {
         })
     }
 
-    /// Removes the folder if this process created it. Called only before the process has begun its work.
+    /// Removes the folder if this process has created it. It is called only before the process has begun its work.
     pub fn discard_if_new(self) {
         if self.is_new {
-            // A remaining folder does no harm.
+            // If this fails, the folder that remains does no harm.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
@@ -87,8 +87,9 @@ impl StateFolder {
         &self.path
     }
 
-    /// Identifies this folder on this machine since its last boot. A copy of the folder on another machine is another
-    /// instance. A process that holds the lock of the same instance can only be the successor of a dead one.
+    /// A number that identifies this folder, this machine and its last boot. A copy of the folder on another machine
+    /// has another number. If two processes have the same number, the earlier one is dead, because it has released the
+    /// lock.
     pub fn instance(&self) -> Result<u64, Fault> {
         let unknown = |path: &Path, error: std::io::Error| {
             Fault::error(format!(
@@ -126,12 +127,13 @@ fn try_lock(file: &File) -> bool {
     }
 }
 
-/// The longest path of a folder for sockets: the longest path of a Unix socket, less the longest name that webfill adds
-/// to it.
+/// The length limit of the path of a folder for sockets: that of the path of a Unix socket, minus the longest name of a
+/// socket.
 const LONGEST_SOCKET_FOLDER: usize = 107 - 40;
 
-/// A folder for ipc sockets: `sockets` in the state folder. If that path is too long for a Unix socket, a folder in
-/// the system's folder for temporary files, with a name derived from the state folder's.
+/// Creates and returns the folder for Unix sockets: `sockets` in the state folder. If that path is too long for a
+/// socket, it is a folder in the system's folder for temporary files, with a name derived from the path of the state
+/// folder.
 pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
     let inside = state.join("sockets");
     let folder = if inside.as_os_str().len() <= LONGEST_SOCKET_FOLDER {
@@ -163,11 +165,12 @@ pub fn why_not_folder(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Closes a folder to other users, and checks that it is our own. Anyone who may enter it can reach its sockets, which
-/// need no keys, and the crawled data.
+/// Closes a folder to other users, and checks that it belongs to this user. Otherwise others could use its sockets,
+/// which need no keys, and read the crawled data.
 fn make_private(folder: &Path) -> Result<(), Fault> {
     let refused = |why: String| Fault::usage(format!("the folder {} {why}", folder.display()));
-    // Checks the link itself, if it is one: in a folder that everyone may write to, somebody else may have placed it.
+    // If the path is a link, this inspects the link itself. In a folder that everyone may write to, another user may
+    // have placed it.
     let found = std::fs::symlink_metadata(folder)
         .map_err(|error| refused(format!("cannot be read: {error}")))?;
     if !found.is_dir() {
@@ -196,8 +199,9 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
     })
 }
 
-/// Refuses files of other users. While the folder was open to them, they could have placed anything: tasks, or a log
-/// that is a link. Files with names that webfill does not use are never read, so they are allowed.
+/// Refuses files of other users. While the folder was open to them, they could have placed anything in it, such as
+/// tasks, or a link in place of a log. Files with names that webfill does not use are allowed, because they are never
+/// read.
 fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| Fault::usage(format!("cannot look into {}: {error}", folder.display())))?;
@@ -221,8 +225,8 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
 /// How many levels of subfolders [`make_files_private`] descends into.
 const DEPTH: usize = 4;
 
-/// Closes files to other users. In a copy of a state folder the files may be open to others, and then only the folder
-/// protects them. A file that cannot be closed, or is gone meanwhile, is skipped.
+/// Closes files to other users. In a copy of a state folder, the files may be open to others. A file that cannot be
+/// closed, or that no longer exists, is skipped.
 fn make_files_private(folder: &Path) {
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -310,7 +314,8 @@ fn is_own_folder(folder: &Path) -> bool {
         })
 }
 
-/// FNV-1a, 64 bits. The result must be stable and unlikely to equal that of another folder.
+/// The hash function FNV-1a with 64 bits. The hash of a folder must stay the same, and should differ from that of
+/// others.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -371,7 +376,7 @@ mod tests {
         assert_eq!(why_not_folder(&at("new")), None);
     }
 
-    /// Needs root, because only root can create a file of another user.
+    /// This test needs root, because only root can create a file of another user.
     #[test]
     fn files_of_another_user_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
@@ -391,7 +396,7 @@ mod tests {
         std::fs::write(&notes, "").unwrap();
         std::os::unix::fs::lchown(&notes, Some(12_345), None).unwrap();
         drop(StateFolder::open(folder.path(), "crawl").unwrap());
-        // A folder of another user is refused as well, and its owner named.
+        // A folder of another user is refused as well, with an error that names the user.
         std::os::unix::fs::lchown(folder.path(), Some(12_345), None).unwrap();
         let refused = StateFolder::open(folder.path(), "crawl").unwrap_err();
         assert!(refused.message.contains("user 12345"), "{refused}");

@@ -1,6 +1,6 @@
 //! Output for people. Texts from pages, URLs and servers may contain control characters that could make a terminal move
-//! its cursor, show false text, or type input, so none is printed unchanged. Each is written as a JSON escape
-//! (`\u001b`), which keeps JSON valid and its content the same.
+//! its cursor, show false text, or type input. So each control character is printed as a JSON escape (`\u001b`), which
+//! keeps JSON valid and its content the same.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -11,14 +11,14 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::terminal::print_on_stderr(format_args!($($text)*)) };
 }
 
-/// Prints for [`say!`](crate::say). A closed standard error is not an error.
+/// Prints a line for [`say!`](crate::say). Errors, for example a closed standard error, are ignored.
 pub fn print_on_stderr(line: impl Display) {
     let mut text = escape_control_characters(&line.to_string());
     text.push('\n');
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// A text with its control characters escaped, except line breaks and tabs.
+/// Escapes the control characters in a text, except line breaks and tabs.
 pub fn escape_control_characters(text: &str) -> String {
     let mut shown = Vec::with_capacity(text.len());
     let mut writer = Printable::new(&mut shown);
@@ -40,10 +40,11 @@ pub fn data_stdout() -> Box<dyn Write + Send> {
     }
 }
 
-/// Passes on a stream of UTF-8 with its control characters escaped.
+/// A writer that passes on UTF-8 text, and escapes the control characters in it.
 pub struct Printable<W> {
     inner: W,
-    /// Whether the last byte was 0xC2, which is held back: the characters from U+0080 to U+009F begin with it.
+    /// Whether the last byte was 0xC2 and was not written yet. Control characters from U+0080 to U+009F begin with it,
+    /// so the next byte decides.
     holds_c2: bool,
 }
 

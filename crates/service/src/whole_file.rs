@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::state::PRIVATE;
 
-/// Writes a file under a hidden name in the same folder, which must exist, and renames it once it is on disk. When
-/// this returns, the name is on disk, too.
+/// Writes a file under a hidden name in its folder, which must exist, and renames it as soon as it is on disk. When
+/// this returns, the new name is on disk, too.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     write_with_mode(path, content, 0o666)
 }
@@ -44,7 +44,7 @@ fn write_part_and_rename(
     });
     let renamed = written.and_then(|()| fs::rename(&part, path));
     if renamed.is_err() {
-        // The partial file is of no use, and only the first error is reported.
+        // The partial file is useless, so an error while removing it is ignored.
         let _ = fs::remove_file(&part);
         return renamed;
     }
@@ -60,20 +60,20 @@ pub fn part_path(path: &Path) -> PathBuf {
 
 const PART: &str = ".part-";
 
-/// Removes partial files that killed processes have left in a folder, if they were to get a name that `is_ours`. Those
-/// of running processes stay.
+/// Removes the partial files that killed processes have left in a folder. Partial files of running processes stay, and
+/// so do files with a final name for which `is_ours` is false.
 pub fn remove_remains(folder: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let parts = name.to_str().and_then(split_part_name);
         if parts.is_some_and(|(name, process)| is_ours(name) && !is_running(process)) {
-            // What stays only takes up space.
+            // A file that cannot be removed only takes up space.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// The name that a partial file was to get, and the process that writes it.
+/// The final name of a partial file, and the id of the process that writes it.
 fn split_part_name(name: &str) -> Option<(&str, u32)> {
     let (name, process) = name.strip_prefix('.')?.rsplit_once(PART)?;
     Some((name, process.parse().ok()?))
@@ -93,7 +93,7 @@ mod tests {
         let path = folder.path().join("a.json");
         write_whole(&path, b"old").unwrap();
         fs::create_dir(folder.path().join("b.json")).unwrap();
-        // A folder already has the new name, so the rename fails.
+        // A folder has the new name, so the rename fails.
         write_whole(&folder.path().join("b.json"), b"new").unwrap_err();
         write_whole(&folder.path().join("none/a.json"), b"new").unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");

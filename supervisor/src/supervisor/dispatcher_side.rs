@@ -1,8 +1,8 @@
-//! The side of the supervisor's core that faces the dispatcher: hello, heartbeats, the lease, tasks, recalls,
+//! Handles the messages between the supervisor and the dispatcher: hello, heartbeats, the lease, tasks, recalls,
 //! outcomes.
 //!
-//! Messages of any but the present session are ignored. Outcomes are kept until the dispatcher acknowledges them, and
-//! otherwise sent again in the next session.
+//! Messages of other sessions than the present one are ignored. Outcomes are kept until the dispatcher acknowledges
+//! them. Those that it has not acknowledged are sent again in the next session.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::session::DueMessage;
 use crate::unacknowledged::leases_of;
 
 impl Supervisor {
-    /// When [`Supervisor::send_if_due`] will next have a message to send. The simulation advances its clock to that
-    /// time.
+    /// The time at which [`Supervisor::send_if_due`] next has a message to send. The simulation advances its clock to
+    /// it.
     pub fn next_send_ms(&self) -> u64 {
         self.session.next_send_ms()
     }
@@ -28,7 +28,7 @@ impl Supervisor {
     /// Sends a hello or a heartbeat, if one is due.
     pub fn send_if_due(&mut self, now_ms: u64, wall_ms: i64) {
         if self.draining && self.queue.is_empty() {
-            // Only the acknowledgement of the last outcomes, which answers a heartbeat, is still awaited.
+            // All that is missing is the acknowledgement of the last outcomes. It comes with the answer to a heartbeat.
             self.session.schedule_early_heartbeat(now_ms);
         }
         match self.session.due_message(now_ms) {
@@ -69,8 +69,8 @@ impl Supervisor {
         });
         self.outgoing.push(OutgoingMessage::ToDispatcherNow(hello));
         if is_repeated {
-            // The dispatcher may have leased the tasks held here to other supervisors. Started tasks continue; the
-            // rest is given back and may be leased again.
+            // The dispatcher may have leased the tasks held here to other supervisors. Tasks that have started
+            // continue; the others are given back, and may be leased again.
             self.recalls.clear();
             self.recall(0, RecallScope::default());
         }
@@ -215,7 +215,7 @@ impl Supervisor {
         self.send_to_ready_workers(&SupervisorToWorker::LeaseUntil { boot_ms });
     }
 
-    /// Notes that the dispatcher answered a hello. Returns whether that begins a session.
+    /// Notes that the dispatcher answered a hello. Returns whether this begins a session.
     fn note_welcome(&mut self, session: u64, heard_ms: u64, lease_ms: u64, now_ms: u64) -> bool {
         let begins = session == self.session.id() && !self.session.is_welcomed();
         if begins {
@@ -301,7 +301,8 @@ impl Supervisor {
         );
     }
 
-    /// Sends the collected outcomes and the credit to the dispatcher. Without a session, both wait for the next one.
+    /// Sends the collected outcomes and the credit to the dispatcher. Without a session, they are sent when the next
+    /// one begins.
     pub fn send_report(&mut self) {
         if !self.session.is_welcomed() {
             return;
@@ -312,7 +313,7 @@ impl Supervisor {
             let mut outcomes =
                 std::mem::replace(&mut self.outcomes, empty_outcomes(&self.terms.id));
             let mut parts = links::split_for_messages(std::mem::take(&mut outcomes.done));
-            // The confirmations of recalls leave with the last part.
+            // The confirmations of recalls are in `outcomes`, which is sent last, with the last part of the outcomes.
             outcomes.done = parts.pop().unwrap_or_default();
             for done in parts {
                 let part = empty_outcomes(&self.terms.id);
@@ -328,8 +329,8 @@ impl Supervisor {
         }
     }
 
-    /// The running total of credit to report to the dispatcher. It does not grow during a pause, while the supervisor
-    /// drains, or while too many outcomes are unacknowledged.
+    /// The credit to report to the dispatcher, as a running total. It does not grow during a pause, while the
+    /// supervisor drains, or while too many outcomes are unacknowledged.
     fn credit(&self) -> Credit {
         match self.paused || self.draining || self.unacknowledged.is_full() {
             true => self.reported_credit,

@@ -8,7 +8,7 @@ use super::*;
 
 const NOW_MS: u64 = 1_000;
 
-/// A supervisor with two workers in its first session. The workers in `ready` have reported ready.
+/// A supervisor with two workers in its first session. The workers in `ready` have reported that they take tasks.
 fn welcomed_supervisor(ready: &[u16]) -> Supervisor {
     let mut supervisor = Supervisor::new(Terms {
         id: "s".into(),
@@ -126,7 +126,8 @@ fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
     supervisor.handle_dispatcher_message(message, NOW_MS);
 }
 
-/// The supervisor's next report to the dispatcher: the tasks given back, and the settled recalls.
+/// Sends the supervisor's next report to the dispatcher. Returns the tasks that it gives back, and the recalls that it
+/// settles.
 fn send_and_read_report(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
     supervisor.send_report();
     let (mut returned, mut recalled) = (Vec::new(), Vec::new());
@@ -300,7 +301,7 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
     assert_eq!(asked(&mut supervisor), Some(106));
 }
 
-/// A drained supervisor that has sent the outcome of its one task.
+/// A supervisor that drains and has sent the outcome of its only task.
 fn drained_supervisor_with_outcome() -> Supervisor {
     let mut supervisor = welcomed_supervisor(&[0, 1]);
     deliver_tasks(&mut supervisor, 1, vec![task(1, 0)]);

@@ -1,4 +1,4 @@
-//! The side of the supervisor's core that faces its worker processes: it sends them tasks and settings, takes their
+//! Handles the messages between the supervisor and its worker processes: sends them tasks and settings, takes their
 //! results, and gives back the tasks of processes that died.
 //!
 //! A worker process is identified by its index and its incarnation (how often it was started). Messages of an earlier
@@ -13,8 +13,8 @@ use super::Supervisor;
 use crate::worker_state::WorkerState;
 
 impl Supervisor {
-    /// Sends a ready worker the tasks that wait for it, preceded by the crawl settings they need. Does nothing while
-    /// the mappings in force are missing.
+    /// Sends a ready worker the tasks that wait for it, after the crawl settings that they need. Does nothing until the
+    /// current mappings have arrived.
     pub(super) fn send_waiting_tasks(&mut self, worker_index: usize) {
         let worker = &mut self.workers[worker_index];
         if !worker.ready || worker.waiting.is_empty() || !self.mappings.are_complete() {
@@ -100,8 +100,8 @@ impl Supervisor {
         self.send_waiting_tasks(worker_index);
     }
 
-    /// Notes that a worker's process has died. Its earlier messages may still arrive, so the tasks that it held are
-    /// not given back yet; see [`Supervisor::give_back_tasks_of_dead_worker`].
+    /// Notes that a worker's process has died. Messages that it sent before may still arrive, so its tasks are not
+    /// given back yet; see [`Supervisor::give_back_tasks_of_dead_worker`].
     pub fn note_worker_death(&mut self, worker_index: u16) {
         let settled = self
             .recalls

@@ -10,7 +10,7 @@ pub(super) enum SymbolFont {
     Other,
 }
 
-/// The characters of the font Symbol (Adobe's encoding) for the codes 0x20 to 0x7e. [`SYMBOL_HIGH`] has those for 0xa0
+/// The characters of the font Symbol (Adobe's encoding): these are for the codes 0x20 to 0x7e, and those below for 0xa0
 /// to 0xfe. Parts of large brackets have no character.
 const SYMBOL_LOW: &str = concat!(
     " !∀#∃%&∋()∗+,−./0123456789:;<=>?",

@@ -1,4 +1,4 @@
-//! Request bodies, read within limits of size and time.
+//! Reads the bodies of HTTP requests, within limits of size and time.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use hyper::body::{Body, Bytes, Incoming};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-/// A body larger than this counts as large; at most [`MOST_LARGE`] large bodies should be read at once.
+/// A body with more bytes than this is large. At most [`MOST_LARGE`] large bodies should be read at once.
 const LARGE_BYTES: usize = 1 << 20;
 pub const MOST_LARGE: usize = 4;
 
-/// How far a body may fall behind [`LEAST_RATE`] before it is abandoned.
+/// By how much time a body may be slower than [`LEAST_RATE`] before it is abandoned.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The lowest acceptable rate of a body in bytes per second, measured only while waiting for it. It limits how long a
-/// client that rarely sends a byte can hold its place among the connections.
+/// The lowest acceptable rate of a body in bytes per second, measured only while waiting for it. So a client that
+/// rarely sends a byte cannot keep its connection for long.
 const LEAST_RATE: f64 = 4_096.0;
 
 /// Why a body was not read completely.
@@ -28,7 +28,7 @@ pub enum BodyFault {
 }
 
 impl BodyFault {
-    /// The HTTP status of the answer.
+    /// The HTTP status of the answer to such a request.
     pub fn status(self) -> u16 {
         match self {
             BodyFault::TooLarge { .. } => 413,
@@ -55,8 +55,8 @@ impl fmt::Display for BodyFault {
 pub struct ArrivingBody<B = Incoming> {
     body: B,
     patience: Duration,
-    /// How much longer the waits were than [`LEAST_RATE`] allows for the bytes. Early bytes give no credit: a fast
-    /// start does not excuse a slow end.
+    /// How much longer the body has taken than it would at [`LEAST_RATE`]. It is never negative, so a fast start does
+    /// not excuse a slow end.
     behind: Duration,
 }
 
@@ -69,7 +69,8 @@ impl<B: Body<Data = Bytes> + Unpin> ArrivingBody<B> {
         }
     }
 
-    /// The next piece; `None` at the end. Only time spent in this call counts as delay.
+    /// Returns the next piece of the body; `None` at the end. Only the time spent in this call counts as the client's
+    /// delay.
     pub async fn next_piece(&mut self) -> Result<Option<Bytes>, BodyFault> {
         loop {
             let began = Instant::now();
@@ -93,7 +94,7 @@ impl<B: Body<Data = Bytes> + Unpin> ArrivingBody<B> {
     }
 }
 
-/// Reads the whole body, up to a limit of bytes. `large` holds the permits for large bodies.
+/// Reads the whole body, up to a limit of bytes. A large body first takes a permit of `large`.
 pub async fn read_whole(
     body: Incoming,
     most_bytes: usize,
@@ -129,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// A body that yields a piece at each interval and never ends.
+    /// A body for tests that yields a piece at each interval and never ends.
     struct Dripping(Interval, &'static [u8]);
 
     impl Body for Dripping {
@@ -146,7 +147,7 @@ mod tests {
         }
     }
 
-    /// A body with a patience of 0.2 s that yields a piece every 0.01 s.
+    /// A body with a patience of 0.2 seconds that yields a piece every 0.01 seconds.
     fn arriving_body(piece: &'static [u8]) -> ArrivingBody<Dripping> {
         let interval = tokio::time::interval(Duration::from_millis(10));
         ArrivingBody {
@@ -188,7 +189,7 @@ mod tests {
         }
     }
 
-    /// The dispatcher needs time to make pieces durable, which must not count as the client's delay.
+    /// The dispatcher needs time to write pieces to disk, which must not count as the client's delay.
     #[tokio::test(start_paused = true)]
     async fn the_time_between_two_calls_does_not_count() {
         let mut body = arriving_body(b".");

@@ -1,8 +1,8 @@
-//! The open connections. There are limits for the connections of one address, and for connections of strangers, that
-//! is, clients that have not shown a token yet. So strangers cannot take the places of known clients.
+//! Limits the open connections. One limit is for the connections of one address, another for connections of
+//! *strangers*: clients that have not shown a token yet. So strangers cannot take the places of known clients.
 //!
 //! If there are too many strangers, a new one replaces the oldest connection of the address that has the most. So a few
-//! addresses with idle connections keep nobody out.
+//! addresses with idle connections cannot block the others.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 
 use crate::http::wrong_tokens::network;
 
-/// The most connections of one address; for IPv6, of one 64-bit network.
+/// How many connections one address may have. For IPv6, a 64-bit network counts as one address.
 const MOST_OF_ONE: usize = 16;
 
-/// The most connections of clients that have not shown a token.
+/// How many connections there may be from clients that have not shown a token.
 const MOST_STRANGERS: usize = 24;
 
 /// The open connections, the oldest first.
@@ -37,11 +37,11 @@ struct Connection {
     network: IpAddr,
     /// Whether the connection's client has shown a token.
     is_known: bool,
-    /// Notified when the place is taken away.
+    /// Notified when the connection loses its place and must be closed.
     leave: Arc<Notify>,
 }
 
-/// A connection's place, freed on drop.
+/// The permission for a connection to stay open. It is freed on drop.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     places: Arc<ConnectionPermits>,
@@ -50,7 +50,7 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionPermits {
-    /// Creates the set of places, with at most `most_known` for clients that have shown a token.
+    /// Creates the limits, with at most `most_known` connections for clients that have shown a token.
     pub(crate) fn new(most_known: usize) -> ConnectionPermits {
         ConnectionPermits {
             most_known,
@@ -58,8 +58,8 @@ impl ConnectionPermits {
         }
     }
 
-    /// A place for a connection, if necessary taken from a stranger. `None` if known clients hold all places of its
-    /// address.
+    /// Returns a place for a connection, which a stranger may lose for it. `None` if known clients hold all places of
+    /// its address.
     pub(crate) fn try_take(
         self: &Arc<ConnectionPermits>,
         from: IpAddr,
@@ -99,13 +99,13 @@ impl OpenConnections {
     fn network_with_most_strangers(&self) -> Option<IpAddr> {
         let strangers = self.connections.iter().filter(|other| !other.is_known);
         let networks = strangers.map(|stranger| stranger.network);
-        // On a tie, this takes the network whose connection is oldest.
+        // If several networks have the most, this returns the one with the oldest connection.
         networks
             .rev()
             .max_by_key(|network| self.count(|other| !other.is_known && other.network == *network))
     }
 
-    /// Takes away the place of a network's oldest stranger. Returns false if the network has none.
+    /// Takes the place of the network's oldest connection without a token. Returns false if the network has none.
     fn evict(&mut self, network: IpAddr) -> bool {
         let is_stranger = |other: &Connection| !other.is_known && other.network == network;
         let Some(index) = self.connections.iter().position(is_stranger) else {
@@ -117,8 +117,8 @@ impl OpenConnections {
 }
 
 impl ConnectionPermit {
-    /// Notes that the client has shown a token. If there are too many known clients, the connection stays among the
-    /// strangers.
+    /// Notes that the client has shown a token. If there are too many known clients, the connection still counts as a
+    /// stranger's.
     fn note_known(&self) {
         let mut held = self
             .places
@@ -134,7 +134,7 @@ impl ConnectionPermit {
         }
     }
 
-    /// Waits until the place is taken away.
+    /// Waits until the connection loses its place and must be closed.
     pub(crate) async fn wait_until_revoked(&self) {
         self.leave.notified().await;
     }
@@ -148,7 +148,7 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// Notes that the client of a request has shown a valid token, so its connection keeps its place.
+/// Notes that the client of a request has shown a valid token. Its connection then keeps its place.
 pub fn note_known_client<B>(request: &Request<B>) {
     if let Some(place) = request.extensions().get::<Arc<ConnectionPermit>>() {
         place.note_known();

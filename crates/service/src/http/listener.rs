@@ -1,4 +1,4 @@
-//! The listener: accepts connections while there are places, and passes on their requests.
+//! Listens for connections within limits, and passes their requests to a [`RequestHandler`].
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -21,14 +21,14 @@ use crate::http::protection::SharedProtection;
 use crate::http::tls;
 use crate::http::unread::WriteDeadline;
 
-/// The most connections served at once to clients that have shown a token, or to all clients if no tokens are required.
-/// Clients that have not shown a token yet have a lower limit: see [`ConnectionPermits`].
+/// How many connections are served at once for clients that have shown a token, or for all clients if no tokens are
+/// required. Clients that have not shown a token yet have a lower limit: see [`ConnectionPermits`].
 const MOST_CONNECTIONS: usize = 64;
 
 /// The time limit for the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long an answer may wait for the client to read it, from when the client falls behind.
+/// How long an answer may wait until the client reads it. The time counts from when the client stops reading.
 const READ_WITHIN: Duration = Duration::from_secs(30);
 
 /// The body of an answer: complete from the start, or sent piece by piece.
@@ -50,7 +50,7 @@ pub struct Peer {
 
 /// Answers requests.
 pub trait RequestHandler: Send + Sync + 'static {
-    /// A task that runs beside the requests, for as long as they are served.
+    /// Runs beside the requests, for as long as they are served.
     fn run_background(self: Arc<Self>) -> impl Future<Output = ()> + Send {
         async {}
     }
@@ -62,8 +62,8 @@ pub trait RequestHandler: Send + Sync + 'static {
     ) -> impl Future<Output = Answer> + Send;
 }
 
-/// Starts to listen, and serves on a thread of its own until the process ends. Returns the address. If the address is
-/// unavailable, the error contains `advice`.
+/// Starts to listen, and serves requests on a separate thread until the process ends. Returns the address that it
+/// listens on. If that is unavailable, the error contains `advice`.
 pub fn start<A: RequestHandler>(
     address: SocketAddr,
     advice: &str,
@@ -108,13 +108,13 @@ async fn serve<A: RequestHandler>(
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(_) => {
-                // The process is most likely out of file descriptors: retries when some may be free again.
+                // The process probably has no free file descriptor. Try again when some may be free.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
         let protection = protection.get();
-        // Without tokens all clients are processes of this machine, with one address.
+        // Without tokens, all clients are processes of this machine, so limits per address make no sense.
         let (permit, place) = match protection.tokens {
             Some(_) => match places.try_take(from.ip()) {
                 Some(place) => (None, Some(place)),
@@ -185,7 +185,7 @@ impl<A: RequestHandler> Requests<A> {
             let answer = Arc::clone(&self.answering).answer(request, self.peer);
             async { Ok::<_, Infallible>(answer.await) }
         });
-        // A client that has closed the connection needs no answer.
+        // Errors are ignored, because a client that has closed the connection needs no answer.
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_WITHIN)

@@ -1,5 +1,5 @@
-//! The protection of HTTP to other machines: TLS and tokens. The files are read at the start and again at each reload;
-//! new connections use the latest content.
+//! The protection of HTTP to other machines: TLS and tokens. Their files are read at the start and at each reload. New
+//! connections use what was read last.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::http::tokens::{Tokens, read_private};
 
-/// The files that the protection is read from.
+/// The files of certificate, key and tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HttpFiles {
     /// The certificate with its chain, and the private key, as PEM files.
@@ -20,14 +20,14 @@ pub struct HttpFiles {
     pub tokens: Option<PathBuf>,
 }
 
-/// The protection that the files describe.
+/// How HTTP is protected: the TLS configuration and the tokens, as read from the files.
 #[derive(Clone, Default)]
 pub struct Protection {
     pub(crate) tls: Option<Arc<ServerConfig>>,
     pub tokens: Option<Arc<Tokens>>,
 }
 
-/// Omits the keys and tokens, which must not be shown.
+/// The output omits the keys and tokens, which must stay secret.
 impl std::fmt::Debug for Protection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (tls, tokens) = (self.tls.is_some(), self.tokens.is_some());
@@ -36,7 +36,7 @@ impl std::fmt::Debug for Protection {
 }
 
 impl HttpFiles {
-    /// Whether listening on an address is allowed: beyond loopback only with TLS and tokens.
+    /// Whether listening on an address is allowed: on other addresses than loopback only with TLS and tokens.
     pub fn permits_address(&self, address: SocketAddr) -> bool {
         address.ip().is_loopback() || (self.tls.is_some() && self.tokens.is_some())
     }
@@ -75,7 +75,7 @@ fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, Fault> 
         .map_err(|error| unusable(certificate, &error))
 }
 
-/// The protection in force, shared by the HTTP thread and the code that reloads it.
+/// The current protection, shared by the HTTP thread and the code that reloads it.
 #[derive(Clone, Default)]
 pub struct SharedProtection(Arc<RwLock<Protection>>);
 

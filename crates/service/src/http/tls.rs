@@ -1,4 +1,4 @@
-//! TLS for HTTP to other machines.
+//! TLS for HTTP connections to other machines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tokio_rustls::server::TlsStream;
 /// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 22;
 
-/// The answer to plain HTTP.
+/// The body of the answer to a request without TLS.
 const PLAIN: &str = "{\"error\":{\"path\":\"$\",\"message\":\"this is the place of https\"}}\n";
 
-/// The connection after its TLS handshake; `None` if the handshake fails or takes too long.
+/// Makes the TLS handshake, and returns the connection; `None` if the handshake fails or takes too long.
 pub(crate) async fn accept(
     stream: TcpStream,
     config: Arc<ServerConfig>,
@@ -35,8 +35,8 @@ pub(crate) async fn accept(
     tokio::time::timeout(within, accepted).await.ok()?
 }
 
-/// Answers that this port expects HTTPS. The request is read first, because closing a connection with unread bytes
-/// discards the answer.
+/// Answers a request without TLS that this port expects HTTPS. The request is read first, because the answer would be
+/// lost if the connection were closed with unread bytes.
 async fn refuse_plain(mut stream: TcpStream) {
     let mut head = [0; 4_096];
     let _ = stream.read(&mut head).await;

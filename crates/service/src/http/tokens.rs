@@ -1,8 +1,8 @@
 //! Tokens: how HTTP clients prove who they are. They are listed in a text file with one `NAME TOKEN` per line,
-//! optionally followed by the token's [`Rights`]. A token is listed in plain text or, better, as `sha256:` and its
+//! optionally followed by the token's [`Rights`]. The list has a token in plain text or, better, as `sha256:` with its
 //! digest.
 //!
-//! A digest is compared with every entry of the list in full, so that timing reveals nothing.
+//! A digest is compared with all bytes of all entries, so that the time of the comparison reveals nothing.
 
 use std::fs;
 use std::hint::black_box;
@@ -18,27 +18,27 @@ use webfill_wire::keys::{Rights, is_valid_name};
 /// The first line of every file of tokens; a file without it is refused.
 pub const TOKENS_HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line";
 
-/// The prefix of a token's digest.
+/// The prefix of a token's digest in the file of tokens.
 const DIGEST_MARK: &str = "sha256:";
 
-/// The least length of a token listed in plain text, in characters.
+/// The minimum length of a token in plain text, in characters.
 const LEAST_CHARACTERS: usize = 32;
 
 pub type TokenDigest = [u8; 32];
 
-/// The owner of a token.
+/// The owner of a token, with the token's rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bearer {
     pub name: Arc<str>,
     pub rights: Rights,
 }
 
-/// The tokens in force.
+/// The tokens that are valid now.
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<(TokenDigest, Bearer)>);
 
 impl Tokens {
-    /// Reads the file of tokens, which must be closed to other users.
+    /// Reads the file of tokens, which other users must not be able to read.
     pub(crate) fn read(path: &Path) -> Result<Tokens, Fault> {
         let shown = path.display();
         let text = read_private(path, "the tokens")?;
@@ -50,7 +50,8 @@ impl Tokens {
         self.bearer_by_digest(&digest(token))
     }
 
-    /// The digest of a listed token. [`Tokens::bearer_by_digest`] finds its owner as long as it is listed.
+    /// Returns the digest of a listed token. As long as the token is listed, [`Tokens::bearer_by_digest`] finds its
+    /// owner.
     pub fn digest_of(&self, token: &str) -> Option<TokenDigest> {
         let digest = digest(token);
         self.bearer_by_digest(&digest).map(|_| digest)
@@ -68,7 +69,7 @@ impl Tokens {
     }
 }
 
-/// Reads a file that must be closed to other users.
+/// Reads a file that other users must not be able to read.
 pub(crate) fn read_private(path: &Path, what: &str) -> Result<String, Fault> {
     let shown = path.display();
     let unreadable = |error| Fault::usage(format!("cannot read {what} {shown}: {error}"));
@@ -91,7 +92,7 @@ fn is_same(one: &TokenDigest, other: &TokenDigest) -> bool {
     black_box(pairs.fold(0, |differ, (a, b)| differ | (a ^ b))) == 0
 }
 
-/// Parses the text of the file. Faults do not repeat a token.
+/// Parses the text of the file of tokens. Error messages never contain a token.
 fn parse(text: &str) -> Result<Tokens, String> {
     if text.lines().next() != Some(TOKENS_HEADING) {
         return Err(format!(
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     const PLAIN: &str = "0123456789abcdef0123456789abcdef";
-    /// The digest of the text `secret`.
+    /// The SHA-256 digest of the text `secret`.
     const DIGEST: &str = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 
     fn tokens_text(lines: &[&str]) -> String {

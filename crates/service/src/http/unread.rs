@@ -1,5 +1,5 @@
-//! A deadline for answers that are not read. A client that sends a request and never reads would otherwise hold its
-//! place forever, because the answer waits in the kernel's buffers and in ours.
+//! A deadline for answers that clients do not read. Without it, a client that sends a request but never reads the
+//! answer could keep its connection forever.
 
 use std::future::Future;
 use std::io;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A connection whose writes fail once written bytes have waited for the client for the time `within`. The time applies
-/// to an answer as a whole: reading a byte now and then does not extend it.
+/// A connection with a limit on the time that written bytes wait until the client reads them. After the time `within`,
+/// writes fail. The time applies to an answer as a whole: reading a byte now and then does not extend it.
 pub(crate) struct WriteDeadline<S> {
     stream: S,
     within: Duration,
-    /// Set while written bytes wait for the client.
+    /// The time at which writes fail; set while written bytes wait for the client.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -28,7 +28,8 @@ impl<S: AsyncWrite + Unpin> WriteDeadline<S> {
         }
     }
 
-    /// Continues a write. `ends` means that no bytes wait once the write is complete, so the deadline is removed then.
+    /// Continues a write, or fails after the deadline. `ends` means that no bytes wait after this write, so the
+    /// deadline is then removed.
     fn poll_write_until_deadline<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,17 +1,17 @@
-//! Limits how often an address may try wrong tokens, so that nobody can guess one.
+//! Limits how often an address may try wrong tokens, so that nobody can guess a token.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The most wrong tokens of one address within [`PERIOD`]; each further one is answered 429.
+/// How many wrong tokens one address may try within [`PERIOD`]. Each further one is answered with the status 429.
 pub const MOST_WRONG: u32 = 10;
 
-/// The period over which wrong tokens are counted, from the first one.
+/// How long wrong tokens count, from the first one on.
 pub const PERIOD: Duration = Duration::from_secs(60);
 
-/// The most addresses that are counted. Beyond that, wrong tokens of further addresses are not counted: counting would
+/// For how many addresses wrong tokens are counted. Those of further addresses are not counted, because counting does
 /// not stop an attacker with so many addresses.
 const MOST_ADDRESSES: usize = 10_000;
 
@@ -22,7 +22,7 @@ pub struct WrongTokens(Mutex<AddressCounts>);
 #[derive(Debug, Default)]
 struct AddressCounts {
     by_network: HashMap<IpAddr, (u32, Instant)>,
-    /// When expired entries were last removed.
+    /// The time at which expired entries were last removed.
     cleared: Option<Instant>,
 }
 
@@ -42,7 +42,7 @@ impl WrongTokens {
         *wrong > MOST_WRONG
     }
 
-    /// Whether one more wrong token of an address would be too many.
+    /// Whether an address has already tried as many wrong tokens as are allowed.
     pub fn has_too_many(&self, from: IpAddr, now: Instant) -> bool {
         let counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = counted.by_network.get(&network(from));
@@ -53,7 +53,7 @@ impl WrongTokens {
 }
 
 impl AddressCounts {
-    /// Whether a further address can be counted. A full table is cleared of expired entries at most once in a
+    /// Whether a further address can be counted. Expired entries are removed from a full table, but at most once in a
     /// [`PERIOD`].
     fn try_make_room(&mut self, now: Instant) -> bool {
         let is_full = self.by_network.len() >= MOST_ADDRESSES;

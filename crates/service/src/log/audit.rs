@@ -1,11 +1,10 @@
-//! The files of the audit log: `audit.DATE.log`; `audit.log` links to the newest, as for every log. Unlike other logs,
-//! a line is in the file when [`AuditFile::write`] returns, and the log level does not matter.
+//! The files of the audit log: `audit.DATE.log`; `audit.log` links to the newest, as for every log. Unlike in other
+//! logs, a line is in the file as soon as [`AuditFile::write`] returns, and the log level does not matter.
 //!
-//! The last lines may still change. A caller that sums up the events of a second writes the sums so far, and the next
-//! write replaces them. The sums only grow, so the file always has the latest ones, and a killed process leaves its
-//! last sums in it.
+//! The last lines may be replaced. A caller that sums up the events of a second writes the sums so far, and the next
+//! write replaces them by greater sums. So the file contains the latest sums even if the process is killed.
 //!
-//! Actions of dashboards themselves are in a separate file, which several processes may append to
+//! Actions that dashboards carry out themselves are in a separate file, which several processes may append to
 //! ([`add_to_dashboard_audit`]).
 
 use std::fs::{File, OpenOptions};
@@ -23,7 +22,7 @@ use super::file::{
 /// The name of the log.
 const NAME: &str = "audit";
 
-/// The audit file being written.
+/// The file of the audit log that is being written.
 #[derive(Debug)]
 pub struct AuditFile {
     folder: PathBuf,
@@ -31,14 +30,14 @@ pub struct AuditFile {
     keep: usize,
     place: FilePosition,
     file: File,
-    /// The offset of the lines that may still change.
+    /// The offset in the file of the lines that may still be replaced.
     settled: u64,
-    /// The length of the lines that may still change.
+    /// The length in bytes of the lines that may still be replaced.
     open: u64,
 }
 
 impl AuditFile {
-    /// Continues the newest file of today, if there is one.
+    /// Opens the audit log. Continues the newest file of today, if there is one.
     pub fn open(folder: &Path, max_mib: u64, keep: usize) -> io::Result<AuditFile> {
         std::fs::create_dir_all(folder)?;
         let place = position_for_today(folder, NAME)?;
@@ -55,8 +54,8 @@ impl AuditFile {
         })
     }
 
-    /// Writes final lines, and after them lines that the next call replaces. With `sync` they are on disk when this
-    /// returns. After an error nothing counts as written.
+    /// Writes final lines, and after them lines that the next call replaces. With `sync`, all are on disk when this
+    /// returns. After an error, nothing counts as written.
     pub fn write(&mut self, lines: &[u8], open: &[u8], sync: bool) -> io::Result<()> {
         let both = [lines, open].concat();
         self.file.write_all_at(&both, self.settled)?;
@@ -68,8 +67,8 @@ impl AuditFile {
         Ok(())
     }
 
-    /// Makes the last lines final, and begins a new file if this one is full or from an earlier day. After an error
-    /// nothing has changed: the last lines may still change.
+    /// Makes the last lines final, and begins a new file if this one is full or from an earlier day. After an error,
+    /// nothing has changed: the last lines may still be replaced.
     pub fn finish_open_lines(&mut self) -> io::Result<()> {
         let settled = self.settled + self.open;
         let place = next_position(self.place, settled >= self.max_bytes);
@@ -90,7 +89,7 @@ pub fn audit_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The file for actions that dashboards did themselves, without a dispatcher.
+/// The path of the file for actions that dashboards carry out themselves, without a dispatcher.
 pub fn dashboard_audit_file(folder: &Path) -> PathBuf {
     folder.join("dashboard-audit.log")
 }
@@ -103,12 +102,12 @@ pub fn add_to_dashboard_audit(folder: &Path, line: &str) -> io::Result<()> {
         .append(true)
         .mode(PRIVATE)
         .open(dashboard_audit_file(folder))?;
-    // One write, so that lines of two processes do not mix.
+    // The line is written at once, so that the lines of two processes do not mix.
     file.write_all(format!("{line}\n").as_bytes())?;
     file.sync_data()
 }
 
-/// Opens a file at its end. A line that was truncated by a loss of power is ended first.
+/// Opens a file at its end. If its last line was cut off by a loss of power, the line is ended first.
 fn open_at_end(path: &Path) -> io::Result<(File, u64)> {
     let mut file = OpenOptions::new()
         .create(true)
@@ -166,7 +165,7 @@ mod tests {
         audit.write(b"drain\n", b"", true).unwrap();
         assert_eq!(folder.read_log(), "stop\nfed 20\ndrain\n");
         drop(audit);
-        // Another process, which opens the file later, keeps the lines it finds.
+        // Another process that opens the file later keeps the lines that it finds.
         let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
         audit.write(b"", b"fed 3\n", false).unwrap();
         assert_eq!(folder.read_log(), "stop\nfed 20\ndrain\nfed 3\n");

@@ -11,7 +11,7 @@ use crate::state::PRIVATE;
 
 const DAY_S: u64 = 86_400;
 
-/// The position of a file in the order of a log: its day since the epoch, and its number on that day.
+/// The position of a file among the files of a log: its day since 1970, and its number on that day.
 pub(super) type FilePosition = (u64, u32);
 
 /// Writes a log, in files of limited size and number.
@@ -26,7 +26,7 @@ pub(super) struct LogFiles {
 }
 
 impl LogFiles {
-    /// Continues the newest file of today, if there is one.
+    /// Opens a log. Continues the newest file of today, if there is one.
     pub(super) fn open(
         folder: &Path,
         name: &str,
@@ -56,7 +56,8 @@ impl LogFiles {
         Ok(())
     }
 
-    /// Updates the link and removes surplus files. If that fails, it is retried with the next file; no line is lost.
+    /// Points the link to the current file, and removes the oldest files. If that fails, it is tried again with the
+    /// next file.
     fn link_newest_and_prune(&mut self) {
         link_newest_and_prune(&self.folder, &self.name, self.place, self.keep);
     }
@@ -68,11 +69,11 @@ impl LogFiles {
     }
 }
 
-/// Points the link to the newest file, and removes the oldest ones.
+/// Points the link `NAME.log` to the newest file, and removes the oldest files beyond `keep`.
 pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: FilePosition, keep: usize) {
     let link = folder.join(format!("{name}.log"));
     let new = folder.join(format!("{name}.log.{}", std::process::id()));
-    // The link holds only the file name, because a relative link is resolved from its own folder.
+    // The link contains only a file name, because a relative link is resolved from its own folder.
     if symlink(file_name(name, newest), &new).is_ok() && std::fs::rename(&new, &link).is_err() {
         let _ = std::fs::remove_file(&new);
     }
@@ -83,7 +84,7 @@ pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: FilePosit
     }
 }
 
-/// The file for the next line: a new one each day, and whenever one is full.
+/// The position of the file for the next line. A new file begins each day, and when the current one is full.
 pub(super) fn next_position((day, number): FilePosition, is_full: bool) -> FilePosition {
     let today = days_since_epoch();
     match is_full {
@@ -93,7 +94,7 @@ pub(super) fn next_position((day, number): FilePosition, is_full: bool) -> FileP
     }
 }
 
-/// The file with which a log continues when it is opened: the newest of today, or a new one.
+/// The file in which an opened log continues: the newest one of today, or a new one.
 pub(super) fn position_for_today(folder: &Path, name: &str) -> io::Result<FilePosition> {
     let today = days_since_epoch();
     let newest = list_log_files(folder, name)?.pop().map(|(place, _)| place);
@@ -103,7 +104,7 @@ pub(super) fn position_for_today(folder: &Path, name: &str) -> io::Result<FilePo
 }
 
 impl Write for LogFiles {
-    /// Writes one line, to a new file if necessary.
+    /// Writes one line. Begins a new file first if necessary.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let place = self.next_position(line.len() as u64);
         if place != self.place {
@@ -172,12 +173,12 @@ fn days_since_epoch() -> u64 {
     since.unwrap_or_default().as_secs() / DAY_S
 }
 
-/// Days from the first of March of the year 0 to the epoch.
+/// The number of days from the first of March of the year 0 to the first of January 1970.
 const EPOCH: u64 = 719_468;
 const DAYS_OF_400_YEARS: u64 = 146_097;
 
-/// The Gregorian date of a day since the epoch. Years are counted from March, so that a leap day is the last day of its
-/// year.
+/// The Gregorian date of a day, counted from 1970. Years are counted from March here, so that a leap day is the last
+/// day of its year.
 fn date_of_day(day: u64) -> String {
     let day = day + EPOCH;
     let (era, day) = (day / DAYS_OF_400_YEARS, day % DAYS_OF_400_YEARS);
@@ -190,7 +191,7 @@ fn date_of_day(day: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// The day since the epoch of a Gregorian date.
+/// The number of days from 1970 to a Gregorian date.
 fn day_from_date(year: u64, month: u64, day: u64) -> u64 {
     let year = year.saturating_sub(u64::from(month <= 2));
     let (era, year) = (year / 400, year % 400);

@@ -1,4 +1,4 @@
-//! Where metrics are served.
+//! Settings: where metrics are served.
 
 use std::net::SocketAddr;
 
@@ -42,8 +42,8 @@ impl MetricsConfig {
     }
 }
 
-/// The address of a listener without authentication; `None` if it is off. `key` and `permission` name settings in
-/// refusals.
+/// Parses the address of a listener without authentication; `None` for `off`. Errors name the settings `key` and
+/// `permission`.
 pub(crate) fn parse_listener_address(
     key: &str,
     text: &str,

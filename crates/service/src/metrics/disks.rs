@@ -1,4 +1,4 @@
-//! The free space on the disks that a process writes to.
+//! Metrics of the free space on the disks that a process writes to.
 
 use std::path::PathBuf;
 

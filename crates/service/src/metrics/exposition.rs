@@ -1,4 +1,4 @@
-//! The text format of Prometheus, version 0.0.4: families of series, each family with its help and its type.
+//! Writes the text format of Prometheus, version 0.0.4: families of time series, each with a help text and a type.
 
 use std::fmt::{Display, Write};
 
@@ -10,7 +10,7 @@ pub struct Exposition {
     text: String,
 }
 
-/// A family whose series are being written. All series have the same label names.
+/// A family of time series that is being written. All its series have the same label names.
 #[derive(Debug)]
 pub struct Family<'e> {
     text: &'e mut String,
@@ -18,17 +18,17 @@ pub struct Family<'e> {
 }
 
 impl Exposition {
-    /// A value that only grows as long as the process lives. Its name ends in `_total`.
+    /// Adds a family with values that only grow as long as the process lives. Its name ends in `_total`.
     pub fn add_counter(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.add_family(name, help, "counter")
     }
 
-    /// A value that goes up and down.
+    /// Adds a family with values that go up and down.
     pub fn add_gauge(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.add_family(name, help, "gauge")
     }
 
-    /// A distribution of durations.
+    /// Adds a distribution of durations.
     pub fn add_histogram(&mut self, name: &'static str, help: &str, values: &Histogram) {
         let Family { text, name } = self.add_family(name, help, "histogram");
         for (bound, count) in values.cumulative_counts() {
@@ -56,12 +56,12 @@ impl Exposition {
 }
 
 impl Family<'_> {
-    /// Writes the only series of a family, which has no labels.
+    /// Writes the only time series of a family, which has no labels.
     pub fn set_value(self, value: impl Display) {
         write_line(self.text, self.name, "", &[], &value);
     }
 
-    /// Writes one of several series of a family.
+    /// Writes one of several time series of a family.
     pub fn add_series(&mut self, labels: &[(&str, &str)], value: impl Display) {
         write_line(self.text, self.name, "", labels, &value);
     }

@@ -1,4 +1,4 @@
-//! Metrics of a process's loop and of the traffic on its sockets.
+//! Metrics of a process's main loop, its store, and the traffic on its sockets.
 
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ pub fn add_store(page: &mut Exposition, is_away: bool, writes: &Histogram) {
     );
 }
 
-/// Adds the numbers of frames, by the name of the socket.
+/// Adds the number of messages on each socket, by the name of the socket.
 pub fn add_messages(
     page: &mut Exposition,
     sockets: impl IntoIterator<Item = (&'static str, Traffic)>,

@@ -1,5 +1,6 @@
 //! Probes for load balancers and supervisors of containers: `/healthz` says whether a process is alive, `/readyz`
-//! whether it does its work. They have a listener of their own, because their clients have neither a token nor a key.
+//! whether it does its work. They have a separate listener, because the clients that send them have neither a token nor
+//! a key.
 
 use std::net::SocketAddr;
 
@@ -48,7 +49,7 @@ impl ProbesConfig {
     }
 }
 
-/// The kind of a probe.
+/// What a probe wants to know about the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// Whether the process is alive. If not, it should be replaced.
@@ -58,7 +59,7 @@ pub enum Probe {
 }
 
 /// Answers probes until the process ends. `faults` returns the reasons for a negative answer; the answer is positive if
-/// there are none. `setting` names the address in errors.
+/// there are none. Errors name the address by its `setting`.
 pub fn serve_probes<F>(address: SocketAddr, setting: &str, faults: F) -> Result<(), Fault>
 where
     F: Fn(Probe) -> Vec<String> + Send + Sync + 'static,

@@ -6,10 +6,10 @@ use webfill_wire::codec::WIRE_VERSION;
 
 use crate::metrics::exposition::Exposition;
 
-/// The unit of times in `/proc`: a constant of Linux's interface, whatever the kernel uses internally.
+/// The unit of times in `/proc`. It is a constant of Linux's interface, whatever the kernel uses internally.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A process to report on, with the labels of its series.
+/// A process that metrics report on, with the labels of its time series.
 #[derive(Debug)]
 pub struct ReportedProcess<'l> {
     pub pid: u32,
@@ -20,14 +20,14 @@ pub struct ReportedProcess<'l> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ProcessFacts {
     resident_bytes: u64,
-    /// When the process started, in seconds since the epoch by the current wall clock.
+    /// The time at which the process started, in seconds since 1970 by the current wall clock.
     started_s: f64,
     cpu_s: f64,
     open_files: u64,
     most_files: u64,
 }
 
-/// Adds the series for the running build.
+/// Adds the time series with the version of the running program.
 pub fn add_build(page: &mut Exposition) {
     let wire = WIRE_VERSION.to_string();
     let labels = [
@@ -38,7 +38,7 @@ pub fn add_build(page: &mut Exposition) {
         .add_series(&labels, 1);
 }
 
-/// Adds how often the role was started with its state folder.
+/// Adds how many times the role was started with its state folder.
 pub fn add_starts(page: &mut Exposition, starts: u64) {
     page.add_counter(
         "webfill_starts_total",
@@ -48,7 +48,7 @@ pub fn add_starts(page: &mut Exposition, starts: u64) {
 }
 
 /// Adds the metrics of these processes, as far as they can be read: a process may have just ended. Except for the first
-/// metric, the names are those that all Prometheus clients use.
+/// one, the metrics have the names that all Prometheus clients use.
 pub fn add_processes(page: &mut Exposition, processes: &[ReportedProcess<'_>]) {
     let known: Vec<(&ReportedProcess<'_>, ProcessFacts)> = processes
         .iter()
@@ -101,23 +101,23 @@ fn read_process_facts(pid: u32) -> Option<ProcessFacts> {
     })
 }
 
-/// The CPU time of a process, and when it started after boot, in ticks. The process's name, in parentheses, may contain
-/// anything.
+/// The CPU time of a process, and the time from boot to its start, in ticks. `stat` contains the name of the process in
+/// parentheses, and the name may contain any character.
 fn parse_ticks(stat: &str) -> Option<(u64, u64)> {
     let (_, after_name) = stat.rsplit_once(')')?;
-    // The first field after the name is the third of the file: the state.
+    // The first field after the name is number 3 of the file: the state of the process.
     let fields: Vec<&str> = after_name.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     Some((field(14)?.checked_add(field(15)?)?, field(22)?))
 }
 
-/// When the machine booted, in seconds since the epoch. It is read each time, because it changes when the wall clock is
-/// set.
+/// The time at which the machine booted, in seconds since 1970. It is read each time, because it changes when the wall
+/// clock is set.
 fn boot_time_s() -> Option<u64> {
     number_after(&fs::read_to_string("/proc/stat").ok()?, "btime")
 }
 
-/// The first number in the line with this beginning.
+/// The first number after `beginning` in the first line that begins with it.
 fn number_after(text: &str, beginning: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(beginning))?;
     line.split_whitespace().next()?.parse().ok()

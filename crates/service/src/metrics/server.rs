@@ -1,6 +1,5 @@
 //! A listener for requests that need no key: one or two paths, by `GET`. Requests change nothing. On loopback it
-//! refuses names of other machines in `Host`, as the dispatcher's listener for requests does, so that no foreign page
-//! can make a browser on this machine read the answers.
+//! refuses names of other machines in `Host`. So no foreign page can make a browser on this machine read the answers.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -18,14 +17,14 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::Semaphore;
 
-/// At most this many connections are served at once; further ones wait.
+/// How many connections are served at once; further ones wait.
 const MOST_CONNECTIONS: usize = 16;
 
 /// The time limit for the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time limit for a connection, which carries one request. A client that does not read the answer thus loses its
-/// place to others.
+/// The time limit for a connection, which carries one request. So a client that does not read the answer cannot keep
+/// its place.
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The media type of the text format, version 0.0.4.
@@ -35,18 +34,18 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 type Reply = Response<Full<Bytes>>;
 
-/// The words for a listener's purpose in errors and in the log.
+/// How errors and log lines describe a listener.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purpose {
     /// The plural noun in `no ... are served`, such as `metrics`.
     pub(crate) what: &'static str,
     /// All paths, listed in the answer to requests for other paths.
     pub(crate) paths: &'static str,
-    /// The name of its thread.
+    /// The name of the thread that serves the listener.
     pub(crate) thread: &'static str,
 }
 
-/// The answer at a path.
+/// The answer to a request for one path.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -60,7 +59,7 @@ struct Service<F> {
     answer: F,
 }
 
-/// Starts to listen, and serves the page of metrics until the process ends. `setting` names the address in errors.
+/// Starts to listen, and serves the page of metrics until the process ends. Errors name the address by its `setting`.
 pub fn serve<F>(address: SocketAddr, setting: &str, page: F) -> Result<(), Fault>
 where
     F: Fn() -> String + Send + Sync + 'static,
@@ -129,7 +128,7 @@ where
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         let Ok((stream, _)) = listener.accept().await else {
-            // The process is most likely out of file descriptors: retries when some may be free again.
+            // The process probably has no free file descriptor. Try again when some may be free.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -145,7 +144,7 @@ where
                 .header_read_timeout(HEAD_WITHIN)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), answer_one);
-            // A client that has closed the connection needs no answer.
+            // Errors are ignored, because a client that has closed the connection needs no answer.
             let _ = tokio::time::timeout(SERVED_WITHIN, serving).await;
         });
     }

@@ -15,7 +15,7 @@ pub(super) enum Code {
     Unknown,
 }
 
-/// The characters for the bytes from 0x80 on in code page 437, the one of the IBM PC. The other two code pages are
+/// The characters for the bytes from 0x80 on in code page 437, that of the IBM PC. Code pages 850 and 852 are
 /// those of DOS in western and central Europe.
 const PAGE_437: &str = concat!(
     "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒ",
