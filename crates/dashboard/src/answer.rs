@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use webfill_api::Refusal;
 use webfill_service::http::{Answer, AnswerBody, complete_body};
 
-/// The answer of a view.
+/// The answer of a view, or the reason why it cannot be shown.
 pub(crate) type Shown = Result<Answer, Problem>;
 
 /// Why a view shows nothing or an action was not done, for people: one clause, in lower case, without a full stop.
@@ -28,27 +28,27 @@ impl Problem {
         Problem { status, text }
     }
 
-    /// There is nothing with that name.
+    /// What the visitor has requested does not exist.
     pub(crate) fn not_found(text: impl ToString) -> Problem {
         Problem::new(404, text)
     }
 
-    /// The request is at fault.
+    /// The request itself is wrong.
     pub(crate) fn bad_request(text: impl ToString) -> Problem {
         Problem::new(400, text)
     }
 
-    /// The visitor lacks the right.
+    /// The visitor lacks the right to do this.
     pub(crate) fn forbidden(text: impl ToString) -> Problem {
         Problem::new(403, text)
     }
 
-    /// Something required is unavailable for now.
+    /// A service that is needed, such as the store, is unavailable for now.
     pub(crate) fn unavailable(text: impl ToString) -> Problem {
         Problem::new(503, text)
     }
 
-    /// The dashboard is at fault.
+    /// The dashboard itself has failed.
     pub(crate) fn internal_error(text: impl ToString) -> Problem {
         Problem::new(500, text)
     }
@@ -58,8 +58,8 @@ impl Problem {
     }
 }
 
-/// Converts a refusal by the fleet. If it is about no single member of the request (path `$`), it counts as
-/// "unavailable", otherwise as an error of the request.
+/// Converts a refusal by the fleet. A refusal with the path `$` is not about a member of the request, so it counts as
+/// "unavailable". Any other one is an error of the request.
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         match refusal.path.as_str() {
@@ -108,7 +108,7 @@ pub(crate) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> 
     answer
 }
 
-/// A body whose pieces are sent while later pieces are still being made.
+/// A body that is sent piece by piece, while later pieces are still being made.
 pub(crate) fn streaming_body(pieces: mpsc::Receiver<Bytes>) -> AnswerBody {
     Pieces(pieces).boxed_unsync()
 }

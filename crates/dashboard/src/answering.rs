@@ -23,13 +23,13 @@ use crate::visit::Visit;
 /// The pause before metrics are read again if the fleet has no status, or the store does not answer.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// The pause before the first sample. It is shorter than the usual pause, so that a chart soon has a point.
+/// The pause before the first sample of metrics. It is shorter than the usual pause, so that charts soon have a point.
 const FIRST: Duration = Duration::from_secs(10);
 
-/// The header that scripts use instead of the form field `token`.
+/// The header in which scripts send the form token, instead of the form field `token`.
 const FORM_TOKEN_HEADER: &str = "x-webfill-token";
 
-/// The path to which a visitor uploads a table. The body is a file, which is saved while it arrives.
+/// The path to which visitors upload a table. The body is a file, which is saved while it arrives.
 const NEW_TABLE: [&str; 2] = ["tables", "new"];
 
 impl Dashboard {
@@ -59,7 +59,7 @@ impl Dashboard {
                 Some(None) => FIRST,
                 Some(Some(sample)) => {
                     let dashboard = Arc::clone(&self);
-                    // A sample that cannot be stored leaves a gap in the charts.
+                    // If the sample cannot be stored, the charts have a gap.
                     let note = move || {
                         let writing = dashboard.history().add_sample(sample);
                         writing.write();
@@ -142,7 +142,7 @@ impl Dashboard {
         }
     }
 
-    /// Reads a body posted by a page of the dashboard.
+    /// Reads the body of a form that a page of the dashboard has posted.
     async fn read_form(
         &self,
         headers: &HeaderMap,
@@ -217,10 +217,10 @@ fn plain_text_answer(problem: &Problem) -> Answer {
     crate::answer::with_content_type(problem.status, kind, text.into_bytes())
 }
 
-/// Redirects browsers that request no particular path.
+/// Redirects a browser that requests `/` to the dashboard.
 pub fn redirect_to_start() -> Answer {
     let mut answer = see_other("/dashboard/");
-    // For clients other than browsers this path has another answer, so caches must keep both apart.
+    // Clients other than browsers get another answer at this path, so caches must keep the answers apart.
     answer = crate::answer::with_header(answer, hyper::header::VARY, "Accept");
     guard::add_security_headers(&mut answer, false);
     answer

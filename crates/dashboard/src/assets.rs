@@ -72,7 +72,7 @@ const ASSETS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The hexadecimal digits of the hash in a path.
+/// How many hexadecimal digits of the hash are in the path of an asset.
 const DIGITS: usize = 16;
 
 #[derive(Debug)]
@@ -98,13 +98,12 @@ impl Assets {
         &self.hash
     }
 
-    /// The path of an asset. Scripts import each other only by name.
+    /// The path of an asset. The hash is in the folder's name, so scripts can import each other by their file names.
     pub(crate) fn path(hash: &str, name: &str) -> String {
         format!("/dashboard/assets/{hash}/{name}")
     }
 
-    /// An asset of this build. An old page may request it with the hash of another build: it gets this one, marked as
-    /// not cacheable.
+    /// An asset of this build. If a page of an older build requests it, with another hash, it is sent as not cacheable.
     pub(crate) fn get(&self, hash: &str, name: &str) -> Option<Answer> {
         let (_, kind, content) = ASSETS.iter().find(|(known, ..)| *known == name)?;
         let kind = HeaderValue::from_static(kind);

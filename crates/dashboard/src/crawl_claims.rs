@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use webfill_store::{CrawlClaim, LAPSES_AFTER};
 
-/// The claims, as they were last seen, by crawl.
+/// The claims to crawls as they were last read, by crawl. A process renews its claim as long as it runs the crawl.
 #[derive(Debug, Default)]
 pub(crate) struct CrawlClaims(BTreeMap<String, SeenClaim>);
 
@@ -16,29 +16,29 @@ pub(crate) struct CrawlClaims(BTreeMap<String, SeenClaim>);
 struct SeenClaim {
     owner: String,
     beat: i64,
-    /// When this claim was first read with its present owner and beat.
+    /// When the claim was first read with its present owner and beat (its count of renewals).
     seen: Instant,
     /// When the dashboard noticed the last renewal, in milliseconds since 1970; `None` if it has noticed none.
     renewed_ms: Option<i64>,
 }
 
-/// What a claim shows about the process that holds it.
+/// Whether the process that holds a claim is alive, as far as the claim shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClaimState {
-    /// The claim has not been observed for long enough.
+    /// The claim was not observed for long enough to say.
     NotKnown,
     Renewed,
-    /// The claim has lapsed. The value is the time at which its last renewal was noticed, or `None` if none was.
+    /// The claim was not renewed in time. The value is when its last renewal was noticed; `None` if none was.
     Lapsed(Option<i64>),
 }
 
 impl CrawlClaims {
-    /// Forgets all claims but those of these crawls.
+    /// Removes all claims except those to these crawls.
     pub(crate) fn retain_crawls(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.0.retain(|crawl, _| is_kept(crawl));
     }
 
-    /// Compares a claim that was read just now with what was seen before.
+    /// Compares a claim that was just read with its earlier readings, to find out whether it is renewed.
     pub(crate) fn observe_claim(
         &mut self,
         claim: &CrawlClaim,

@@ -47,7 +47,8 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// `state` is the dashboard's state folder. Without one, drafts are in a hidden folder beside the mappings.
+    /// Creates the editor. `state` is the dashboard's state folder. Without it, drafts are stored in a hidden folder
+    /// next to the mappings.
     pub(crate) fn new(mappings: &Path, state: Option<&PathBuf>, host: Arc<dyn Host>) -> Editor {
         let beside = mappings.join(".editor");
         let state = state.unwrap_or(&beside);
@@ -59,7 +60,7 @@ impl Editor {
         }
     }
 
-    /// Runs a function on the drafts in a blocking thread, because drafts are files.
+    /// Runs a function on the drafts in a thread that may block, because drafts are files.
     async fn with_drafts<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Drafts) -> Result<T, DraftError> + Send + 'static,
@@ -74,7 +75,7 @@ impl Editor {
         self.with_drafts(move |drafts| drafts.get(&id)).await
     }
 
-    /// Runs a function on the folder of mappings in a blocking thread.
+    /// Runs a function on the folder of mapping files in a thread that may block.
     async fn with_folder<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Folder) -> T + Send + 'static,

@@ -13,7 +13,7 @@ use crate::answer::Problem;
 
 const FRESH_FOR: Duration = Duration::from_secs(5);
 
-/// The health of one mapping, from [`MappingHealth::report`], with the alert as a sentence.
+/// The health of one mapping: the JSON of [`MappingHealth::report`], and the alert as a sentence.
 #[derive(Debug, Clone)]
 pub(crate) struct MappingReport {
     pub(crate) mapping: String,
@@ -28,7 +28,7 @@ type CachedReports = Option<(Instant, Arc<Vec<MappingReport>>)>;
 pub(crate) struct Extractions(Mutex<CachedReports>);
 
 impl Extractions {
-    /// All extractions, by name. `states` reads the store, and runs only if the last reading is too old.
+    /// The reports of all mappings, by name. `states` reads the store, and is only run if the last reading is too old.
     pub(crate) async fn get_or_read(
         &self,
         states: impl Future<Output = Result<Vec<HealthState>, Problem>>,
@@ -47,10 +47,11 @@ impl Extractions {
     }
 }
 
-/// A field without values is reported as lost if the probability that this is not chance is at least this high.
+/// A field without values is reported as lost only if the probability that this is no coincidence is at least this
+/// high.
 const SURE: f64 = 0.999;
 
-/// Whether a field has had no value on its last pages for a reason other than chance.
+/// Whether a field has yielded nothing on its last pages, so often that it cannot be a coincidence.
 pub(crate) fn is_lost(field: &Value) -> bool {
     field["sure"].as_f64().is_some_and(|sure| sure >= SURE)
 }
@@ -73,7 +74,7 @@ pub(crate) fn verdict(report: &Value, has_alert: bool) -> &'static str {
     }
 }
 
-/// Names the lost fields for people, and how sure it is that they are lost.
+/// A sentence for users with the lost fields, and how sure it is that they are lost; `None` if no field is lost.
 pub(crate) fn describe_lost_fields(report: &Value) -> Option<String> {
     const NAMED: usize = 3;
     let fields = report["fields"].as_array().into_iter().flatten();
@@ -88,7 +89,7 @@ pub(crate) fn describe_lost_fields(report: &Value) -> Option<String> {
     if lost.len() > NAMED {
         named += &format!(" and {} more", lost.len() - NAMED);
     }
-    // The percentage is rounded down, so that no loss is shown as certain.
+    // The percentage is rounded down, so that no loss is shown as 100 % sure.
     let percent = (sure * 1_000.0).floor() / 10.0;
     let verb = if lost.len() == 1 { "is" } else { "are" };
     Some(format!(

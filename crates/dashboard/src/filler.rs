@@ -1,12 +1,12 @@
-//! A service that starts `webfill fill` for tables that visitors have dropped on the page. The surrounding program may
-//! offer it.
+//! The interface of a service that runs `webfill fill` on tables that visitors upload. The program around the dashboard
+//! may offer one.
 
 use std::path::Path;
 
-/// Starts one run at a time.
+/// Runs `webfill fill` on tables, one table at a time.
 pub trait Filler: std::fmt::Debug + Send + Sync {
     /// Starts a run on a table. `contact` is the address of the page that explains the run to webmasters. The error is
-    /// for people.
+    /// a text for users.
     fn start(&self, table: &Path, contact: Option<&str>) -> Result<(), String>;
 
     /// The state of the run on a table; `None` if this process has started none.

@@ -11,14 +11,14 @@ use webfill_wire::keys::Rights;
 /// The visitor of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visitor {
-    /// The name of the token; `None` where no token is required.
+    /// The name of the login token; `None` if the dashboard requires no token.
     pub name: Option<Arc<str>>,
     pub address: Option<IpAddr>,
     pub rights: Rights,
 }
 
 impl Visitor {
-    /// The dashboard itself. It reads for all visitors, and shows each only what their rights permit.
+    /// The dashboard itself as a visitor. It reads for all visitors, and shows each only what their rights permit.
     pub fn dashboard() -> Visitor {
         Visitor {
             name: None,
@@ -31,10 +31,10 @@ impl Visitor {
 /// A running fleet, as the dashboard calls it.
 #[async_trait]
 pub trait Fleet: Send + Sync {
-    /// Carries out an action of the public language (`status`, `sites`, `stop`, ...) with the visitor's rights. The
-    /// fleet's audit log records its effects and refusals.
+    /// Carries out an action of the public JSON interface (`status`, `sites`, `stop`, ...) with the visitor's rights.
+    /// The fleet's audit log records effects and refusals.
     async fn run_action(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal>;
 
-    /// Feeds a crawl request with the visitor's rights. The audit log records this too.
+    /// Sends a crawl request to the fleet, with the visitor's rights. The audit log records it.
     async fn feed(&self, visitor: &Visitor, request: Value) -> Result<(), Refusal>;
 }

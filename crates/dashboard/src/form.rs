@@ -3,11 +3,11 @@
 use serde_json::Value;
 use webfill_urls::Url;
 
-/// A posted body, within the limit of its view.
+/// A posted body. Its size was checked before.
 #[derive(Debug, Default)]
 pub(crate) struct Form {
     fields: Vec<(String, String)>,
-    /// The unparsed body; empty if the body was a form.
+    /// The body as it was sent; empty if it was a form.
     pub(crate) raw: Vec<u8>,
 }
 

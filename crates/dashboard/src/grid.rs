@@ -38,16 +38,16 @@ use serde::{Deserialize, Serialize};
 
 use self::files::Files;
 
-/// An index that is open.
+/// An open index of a table.
 pub(crate) struct Grid {
     pub(crate) meta: Meta,
     pub(crate) conn: Connection,
 }
 
-/// Facts about the whole table.
+/// Facts about a whole table.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Meta {
-    /// The signature of the files that were read.
+    /// The signature of the table's files when the index was made. It changes with the files.
     pub(crate) signature: String,
     pub(crate) rows: u64,
     pub(crate) columns: Vec<Column>,
@@ -59,11 +59,11 @@ pub(crate) struct Meta {
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// Whether `webfill fill` fills or compares the column.
+    /// Whether `webfill fill` fills this column, or compares its values.
     pub(crate) is_field: bool,
 }
 
-/// The common kind of a column's values. Sorting and Parquet files depend on it.
+/// The type that all values of a column have. Sorting and Parquet files depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -73,7 +73,7 @@ pub(crate) enum Kind {
 }
 
 impl Grid {
-    /// Opens the index, if it was made of the current files.
+    /// Opens the index of a table; `None` if it was not made of the current files.
     pub(crate) fn open(files: &Files) -> Result<Option<Grid>, String> {
         let signature = files.signature();
         let Some(grid) = Grid::open_any(&files.index) else {
@@ -91,12 +91,13 @@ impl Grid {
         Some(Grid { meta, conn })
     }
 
-    /// Identifies the version of the files. Forms contain it, so that an answer about a cell of older files is refused.
+    /// Identifies the version of the table's files. Forms contain it, so that an answer about a cell is refused if the
+    /// files have changed.
     pub(crate) fn version(&self) -> String {
         version_of_signature(&self.meta.signature)
     }
 
-    /// The sites with the most rows.
+    /// The sites with the most rows, at most `most`, and their numbers of rows.
     pub(crate) fn sites(&self, most: usize) -> rusqlite::Result<Vec<(String, u64)>> {
         let sql = "SELECT name, rows FROM sites ORDER BY rows DESC, name LIMIT ?1";
         let mut sites = self.conn.prepare(sql)?;
@@ -114,7 +115,7 @@ fn version_of_signature(signature: &str) -> String {
     digits
 }
 
-/// An error of the index, for people.
+/// The error message for users if the index cannot be read.
 pub(crate) fn index_error(error: &rusqlite::Error) -> String {
     format!("cannot read the index of the table: {error}")
 }

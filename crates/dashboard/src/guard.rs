@@ -16,8 +16,8 @@ use webfill_service::own_names::is_of_this_machine;
 use crate::answer::Problem;
 use crate::secrets::{derive, is_same};
 
-/// The policy of the dashboard's pages: what they may load, request and be embedded in. No script or style is inline,
-/// and nothing comes from elsewhere. Images may be in `data:` URLs.
+/// The content security policy of all pages: no inline scripts or styles, and nothing from other servers. Images may
+/// also be in `data:` URLs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -26,7 +26,7 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// The checks of one dashboard, with the secret of its form tokens.
+/// The checks of requests, with the secret from which form tokens are derived.
 #[derive(Debug)]
 pub(crate) struct Guard {
     secret: String,
@@ -37,12 +37,12 @@ impl Guard {
         Guard { secret }
     }
 
-    /// The token in the forms of a session, or of all visitors if there are no sessions.
+    /// The token in the forms of a session. Without sessions, all visitors have the same token.
     pub(crate) fn form_token(&self, session: Option<&str>) -> String {
         derive(&self.secret, session.unwrap_or_default())
     }
 
-    /// Checks that the dashboard has given the form to this session.
+    /// Checks that a posted form comes from a page that this session got from the dashboard.
     pub(crate) fn check_form(
         &self,
         session: Option<&str>,
@@ -57,7 +57,7 @@ impl Guard {
     }
 }
 
-/// Checks the headers of any request. `has_tokens`: visitors must log in with a token.
+/// Checks the headers of any request. `has_tokens` means that visitors must log in with a token.
 pub(crate) fn check_headers(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem> {
     let host = header_text(headers, HOST);
     if !has_tokens && !host.is_some_and(is_of_this_machine) {
@@ -65,7 +65,7 @@ pub(crate) fn check_headers(headers: &HeaderMap, has_tokens: bool) -> Result<(),
             "the Host header names another machine: open the dashboard at localhost or at this machine's address",
         ));
     }
-    // Links from anywhere are allowed; resources loaded by a foreign page are not.
+    // A page of another site may link here, but not load resources from here.
     let is_foreign = matches!(
         header_text(headers, FETCH_SITE),
         Some("cross-site" | "same-site")
@@ -76,7 +76,7 @@ pub(crate) fn check_headers(headers: &HeaderMap, has_tokens: bool) -> Result<(),
     Ok(())
 }
 
-/// Checks a request that changes something: if the browser names the sending page, that must be the dashboard's own.
+/// Checks a request that changes something: the page that sends it, if the browser names it, must be from this server.
 pub(crate) fn check_post_headers(headers: &HeaderMap, is_tls: bool) -> Result<(), Problem> {
     let scheme = if is_tls { "https" } else { "http" };
     let own = header_text(headers, HOST).map(|host| format!("{scheme}://{host}"));
@@ -97,7 +97,7 @@ pub(crate) fn check_post_headers(headers: &HeaderMap, is_tls: bool) -> Result<()
     }
 }
 
-/// Adds the security headers to an answer. If the answer already has a content policy, this policy stays.
+/// Adds the security headers to an answer. A content security policy that the answer already has is kept.
 pub(crate) fn add_security_headers(answer: &mut Answer, is_tls: bool) {
     let headers = answer.headers_mut();
     let mut add = |name: HeaderName, value: &'static str| {
@@ -106,7 +106,7 @@ pub(crate) fn add_security_headers(answer: &mut Answer, is_tls: bool) {
     };
     add(CONTENT_SECURITY_POLICY, POLICY);
     add(X_CONTENT_TYPE_OPTIONS, "nosniff");
-    // With `no-referrer`, browsers would omit the `Origin` from posts to this server.
+    // With `no-referrer`, browsers would omit the `Origin` header from posts to this server.
     add(REFERRER_POLICY, "same-origin");
     add(OPENER_POLICY, "same-origin");
     add(RESOURCE_POLICY, "same-origin");

@@ -9,26 +9,26 @@ use serde_json::{Value, json};
 
 use crate::line_file::{LineFile, Writing};
 
-/// The most points kept of one mapping, and the most mappings that have points.
+/// How many points are kept for one mapping, and for how many mappings.
 const MOST_POINTS: usize = 200;
 const MOST_MAPPINGS: usize = 200;
 
-/// The most fields recorded in a point.
+/// How many fields of a mapping are recorded in a point.
 const MOST_FIELDS: usize = 60;
 
-/// The next point of a mapping is recorded after at least this many more pages.
+/// The next point of a mapping is recorded when at least this many more pages were judged.
 const PAGES: u64 = 3;
 
 const FILE: &str = "dashboard-health.jsonl";
 
-/// The fill rates of a mapping's fields at one time.
+/// A point of the log: the fill rates of a mapping's fields at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     mapping: String,
     at_ms: i64,
     /// The number of pages that the mapping's health has judged so far.
     pages: u64,
-    /// For each field: the share of pages with a value, and the share that is usual.
+    /// For each field: the share of pages with a value now, and the share that is usual.
     fields: BTreeMap<String, (f64, Option<f64>)>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct HealthLog {
 }
 
 impl HealthLog {
-    /// Reads the stored points.
+    /// Reads the points that are stored in the state folder.
     pub(crate) fn open(state: Option<&Path>) -> HealthLog {
         let (file, points) = LineFile::open(state, FILE, MOST_MAPPINGS * MOST_POINTS);
         let mut log = HealthLog {
@@ -60,7 +60,7 @@ impl HealthLog {
         let own = self.points.entry(point.mapping.clone()).or_default();
         own.push(point);
         if own.len() > MOST_POINTS {
-            // Drops every second point of the older half.
+            // Of the older half of the points, every second one is dropped.
             let half = own.len() / 2;
             let mut at = 0;
             own.retain(|_| {
@@ -70,7 +70,7 @@ impl HealthLog {
         }
     }
 
-    /// Records the present reports of all mappings.
+    /// Records the present fill rates of all mappings, from their reports.
     pub(crate) fn record_reports(&mut self, reports: &[Value], now_ms: i64) -> Writing {
         let points = reports
             .iter()
@@ -78,7 +78,7 @@ impl HealthLog {
         let is_due = |point: &Point| {
             let last = self.points.get(&point.mapping).and_then(|own| own.last());
             last.is_none_or(|last| {
-                // The counter starts again at 0 when a mapping has a new version.
+                // The number of pages starts again at 0 when a mapping gets a new version.
                 point.pages < last.pages || point.pages >= last.pages + PAGES
             })
         };
@@ -90,7 +90,7 @@ impl HealthLog {
             .prepare_write(&points, self.points.values().flatten())
     }
 
-    /// The curves of a mapping's fields, each drawn into a box of 100 by 40 units.
+    /// The curves of the fill rates of a mapping's fields. Each is drawn into a box of 100 by 40 units.
     pub(crate) fn draw_curves(&self, report: &Value, now_ms: i64) -> Vec<Value> {
         let mapping = report["mapping"].as_str().unwrap_or_default();
         let now = point_from_report(report, now_ms);
@@ -135,7 +135,7 @@ fn draw_curve(name: &str, points: &[&Point]) -> Option<Value> {
         .iter()
         .map(|(point, (now, _))| format!("{:.1},{:.1}", x(point), y(*now)))
         .collect();
-    // A break freezes the baseline, so the last known one is from before the break.
+    // The usual rate is not updated while a field is broken, so the last known one is from before.
     let baseline = own.iter().rev().find_map(|(_, (_, baseline))| *baseline);
     let highest = own.iter().map(|(_, (now, _))| *now).fold(0.0, f64::max);
     let usual = baseline.unwrap_or(highest);

@@ -15,48 +15,48 @@ use crate::line_file::{LineFile, Writing};
 use crate::snapshot::{CrawlCounters, Records, Snapshot};
 use crate::views::words::group_of;
 
-/// The time between samples.
+/// The time between two samples, in seconds.
 pub(crate) const EVERY_S: i64 = 30;
 
-/// For each pair: samples older than the first number of seconds are merged into pieces of the second number of
-/// seconds.
+/// Pairs of an age and a length, in seconds. Samples older than the age are merged into pieces of this length.
 const PIECES: [(i64, i64); 2] = [(24 * 3_600, 15 * 60), (2 * 3_600, 60)];
 
-/// Samples older than this many seconds are dropped.
+/// Samples that are older than this are dropped, in seconds.
 const KEPT_S: i64 = 90 * 24 * 3_600;
 
-/// How often samples are merged and dropped.
+/// How often old samples are merged and dropped, in seconds.
 const THINNED_EVERY_S: i64 = 15 * 60;
 
-/// The most samples kept, even if the clock was changed.
+/// How many samples are kept at most, even if the clock was changed.
 const MOST: usize = (2 * 3_600 / EVERY_S + 24 * 60 + KEPT_S / (15 * 60)) as usize + 200;
 
 const FILE: &str = "dashboard-history.jsonl";
 
-/// The state at the end of a span, and what happened in it.
+/// A sample of the metrics: the state at the end of a span of time, and what happened within it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Sample {
-    /// The end, in seconds since the epoch.
+    /// The end of the span, in seconds since the epoch.
     pub(crate) at: i64,
     /// The length of the span, in seconds.
     pub(crate) over: i64,
     pub(crate) queued: u64,
     pub(crate) leased: u64,
-    /// The age in seconds of the longest-waiting task whose site may be fetched.
+    /// How long the oldest queued task of a site that may be fetched has waited, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) oldest: Option<f64>,
-    /// Pages fetched in the span.
+    /// How many pages were fetched in the span.
     pub(crate) pages: u64,
-    /// Tasks that ended in the span, by outcome.
+    /// How many tasks ended in the span, by outcome.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) ended: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) records: Option<RecordCounts>,
-    /// Whether this stands for the beginning of the span. Then only the rates are valid.
+    /// Whether the sample stands for the beginning of the span, so that only its rates are valid. Charts need such
+    /// samples.
     #[serde(skip)]
     pub(crate) is_begin: bool,
-    /// What unfinished crawls have done in the span, by `APP/CRAWL`.
+    /// The progress of each unfinished crawl in the span, by `APP/CRAWL`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) runs: BTreeMap<String, RunSample>,
 }
@@ -65,8 +65,8 @@ pub(crate) struct Sample {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RunSample {
-    /// The end and the length of the span that these counters cover, in seconds. It differs from that of the sample,
-    /// because a crawl stores its counters at its own times.
+    /// The end and the length of the span that these counters cover, in seconds. They differ from those of the sample,
+    /// because each crawl stores its counters at its own times.
     pub(crate) at: i64,
     pub(crate) over: i64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -93,23 +93,23 @@ impl From<Records> for RecordCounts {
     }
 }
 
-/// The counters at the last sample. Counters only grow, except after restarts and when crawls are dropped.
+/// The counters when the last sample was taken. They only grow, except after restarts and when crawls are dropped.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counters {
     at: i64,
-    /// When the store was read.
+    /// When the crawls were read from the store, in seconds since the epoch.
     stored_at: i64,
     pages: u64,
     ended: BTreeMap<String, u64>,
     runs: BTreeMap<String, CrawlCounters>,
 }
 
-/// Rates over a shorter time than this many seconds are too inaccurate.
+/// The shortest time for which rates are computed, in seconds. Over a shorter time they are too inaccurate.
 const LEAST_OVER_S: i64 = 5;
 
 impl Counters {
-    /// Returns the changes since the counters were last read, and remembers the new counters. `None` if this is the
-    /// first reading, no time has passed, or the clock was set back.
+    /// Returns a sample of the changes since the last call, and keeps the new counters. `None` if this is the first
+    /// call, no time has passed, or the clock was set back.
     pub(crate) fn take_sample(&mut self, snapshot: &Snapshot) -> Option<Sample> {
         let mut now = Counters::read(snapshot)?;
         let sample = self.sample_between(&now, snapshot);
@@ -121,17 +121,17 @@ impl Counters {
         sample
     }
 
-    /// The changes since the last sample. They are not recorded.
+    /// A sample of the changes since the last recorded one. It is not recorded.
     pub(crate) fn sample_until(&self, snapshot: &Snapshot) -> Option<Sample> {
         if snapshot.fault.is_some() {
-            // The status could not be read, so the snapshot has an older one.
+            // The fleet could not be read, so the status in the snapshot is an older one.
             return None;
         }
         let sample = self.sample_between(&Counters::read(snapshot)?, snapshot);
         sample.filter(|sample| sample.over >= LEAST_OVER_S)
     }
 
-    /// The counters of a snapshot; `None` if it has none.
+    /// The counters in a snapshot; `None` if the snapshot has none.
     fn read(snapshot: &Snapshot) -> Option<Counters> {
         let status = &snapshot.status;
         let of = |key: &str| status[key].as_u64().unwrap_or(0);
@@ -185,12 +185,12 @@ impl Counters {
         })
     }
 
-    /// The progress of a crawl since these counters. `None` if the crawl has stored no new counters: then the next
-    /// sample covers this time, too.
+    /// The progress of a crawl since these counters were read. `None` if the crawl has stored no new counters; the next
+    /// sample then covers this time as well.
     fn growth_of_run(&self, name: &str, run: &CrawlCounters) -> Option<RunSample> {
         let known = self.runs.get(name).cloned();
-        // A crawl that began after the last reading of the store counts from 0. Any other unknown crawl has no known
-        // start, so this sample leaves it out.
+        // A crawl that began after the store was last read counts from 0. For other unknown crawls the start of the
+        // counters is not known, so they are left out of this sample.
         let is_new = self.stored_at > 0 && run.began_s >= self.stored_at;
         let at_begin = || CrawlCounters {
             at_s: run.began_s,
@@ -208,7 +208,7 @@ impl Counters {
     }
 }
 
-/// The growth of each counter. A counter that has decreased began again at 0 after a restart.
+/// How much each counter has grown. A counter that has decreased was reset to 0 by a restart.
 fn counter_growth(
     before: &BTreeMap<String, u64>,
     now: &BTreeMap<String, u64>,
@@ -220,7 +220,7 @@ fn counter_growth(
     grown.filter(|(_, count)| *count > 0).collect()
 }
 
-/// The samples, oldest first, and their file.
+/// All recorded samples, the oldest first, and their file.
 #[derive(Debug)]
 pub(crate) struct History {
     samples: Vec<Sample>,
@@ -229,7 +229,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Reads the stored samples.
+    /// Reads the samples that are stored in the state folder.
     pub(crate) fn open(state: Option<&Path>) -> History {
         let (file, samples) = LineFile::open(state, FILE, MOST);
         let mut history = History {
@@ -245,7 +245,7 @@ impl History {
     }
 
     fn insert(&mut self, sample: Sample) {
-        // After the clock was set back, samples with later times are removed.
+        // If the clock was set back, samples with later times are removed.
         while self.samples.last().is_some_and(|last| last.at >= sample.at) {
             self.samples.pop();
         }
@@ -259,7 +259,7 @@ impl History {
         self.file.prepare_write(&[sample], self.samples.iter())
     }
 
-    /// Drops samples that are too old, and merges old ones.
+    /// Drops samples that are too old, and merges samples that are no longer kept one by one.
     fn thin_old_samples(&mut self) {
         let Some(last) = self.samples.last().map(|last| last.at) else {
             return;
@@ -288,13 +288,13 @@ impl History {
         self.samples = kept;
     }
 
-    /// The time when the first sample after `from` began.
+    /// The beginning of the first sample that ends after `from`.
     pub(crate) fn first_since(&self, from: i64) -> Option<i64> {
         let first = self.samples.iter().find(|sample| sample.at > from)?;
         Some(first.at - first.over)
     }
 
-    /// The samples of a span, merged until there are about `most` at most.
+    /// The samples that overlap a span of time, merged so that they are about `most`.
     pub(crate) fn samples_between(&self, from: i64, to: i64, most: usize) -> Vec<Sample> {
         let piece_s = ((to - from) / most.max(1) as i64).max(1);
         let mut found: Vec<Sample> = Vec::new();
@@ -337,7 +337,7 @@ impl Sample {
                     later.over = later.at - (run.at - run.over);
                     add_counts(&mut later.ended, run.ended);
                 }
-                // The crawl has ended between the two samples.
+                // Only the first of the two samples has this crawl, because it ended before the second.
                 None => {
                     self.runs.insert(name, run);
                 }
@@ -345,7 +345,8 @@ impl Sample {
         }
     }
 
-    /// The same rates as a sample for the beginning of the span. Records and queue age were not measured there.
+    /// A sample for the beginning of the span, with the same rates. Records and the age of the queue were measured only
+    /// at the end.
     fn to_begin_sample(&self) -> Sample {
         Sample {
             is_begin: true,
@@ -355,7 +356,7 @@ impl Sample {
         }
     }
 
-    /// The progress of one crawl as a sample of its own.
+    /// The progress of one crawl in this sample, as a sample of its own.
     pub(crate) fn sample_of_run(&self, name: &str) -> Option<Sample> {
         let run = self.runs.get(name).filter(|run| run.over > 0)?.clone();
         Some(Sample {
@@ -373,8 +374,8 @@ impl Sample {
     }
 }
 
-/// Adds the progress of a run that its samples lack: before the first sample, after the last one, or in a run too short
-/// for any. So its charts begin and end with the run. `totals` covers the whole run.
+/// Adds progress of a run that the samples lack: from before the first sample, from after the last one, or of a run
+/// that is shorter than a sample. So charts cover the whole run, which has the counts `totals`.
 pub(crate) fn complete_run(samples: &mut Vec<Sample>, totals: Sample) {
     let began = totals.at - totals.over;
     let ends = totals.at.max(began + 1);
@@ -394,7 +395,7 @@ pub(crate) fn complete_run(samples: &mut Vec<Sample>, totals: Sample) {
     let pages: u64 = ended.values().sum();
     let first = samples.first().map(|sample| sample.at - sample.over);
     if let Some(first) = first.filter(|first| first - began > EVERY_S) {
-        // The dashboard recorded nothing at the beginning of the run.
+        // The dashboard did not record the beginning of the run, so a sample for it is computed.
         let before = Sample {
             at: first,
             over: first - began,
@@ -465,7 +466,7 @@ struct ChartColumns {
     resolved: Vec<Option<u64>>,
     open: Vec<Option<u64>>,
     exhausted: Vec<Option<u64>>,
-    /// Ended tasks per second, by group.
+    /// Tasks that ended per second, by group of outcomes.
     ended: BTreeMap<String, Vec<Option<f64>>>,
 }
 

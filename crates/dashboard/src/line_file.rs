@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use webfill_service::state::PRIVATE;
 use webfill_service::whole_file::write_private;
 
-/// A file of JSON lines. Without a folder, nothing is written.
+/// A file of JSON lines, which grows by appending. Without a folder, nothing is written.
 #[derive(Debug, Default)]
 pub(crate) struct LineFile {
     path: Option<PathBuf>,
@@ -25,13 +25,13 @@ pub(crate) struct LineFile {
     disk: Arc<Mutex<Disk>>,
 }
 
-/// The lock for writing to the file.
+/// The state of the file on disk. Locked while the file is written.
 #[derive(Debug, Default)]
 struct Disk {
     is_failing: bool,
 }
 
-/// Lines that are still to be written, oldest first.
+/// Lines that are to be written to the file, the oldest first.
 #[must_use = "nothing is written before"]
 #[derive(Debug, Default)]
 pub(crate) struct Writing(Option<Lines>);
@@ -40,13 +40,13 @@ pub(crate) struct Writing(Option<Lines>);
 struct Lines {
     path: PathBuf,
     text: String,
-    /// Whether the lines replace the whole content of the file.
+    /// Whether the lines replace the whole file, instead of being appended.
     is_whole: bool,
     disk: Arc<Mutex<Disk>>,
 }
 
 impl LineFile {
-    /// Reads the file `name` of a folder. Once it has more than twice `most` lines, it is rewritten.
+    /// Reads the file `name` in a folder. It is rewritten once it has more than twice `most` lines.
     pub(crate) fn open<T: DeserializeOwned>(
         folder: Option<&Path>,
         name: &str,
@@ -68,7 +68,8 @@ impl LineFile {
         (file, read)
     }
 
-    /// Prepares to append lines. `all` is the content if the file must be rewritten instead.
+    /// Prepares to append the lines `added`. `all` is the whole content, for the case that the file has to be
+    /// rewritten.
     pub(crate) fn prepare_write<'a, T: Serialize + 'a>(
         &mut self,
         added: &[T],

@@ -19,21 +19,21 @@ use crate::snapshot::now_ms;
 use crate::views::{crawl, overview};
 use crate::visit::Visit;
 
-/// The time between checks for changes: of the overview, which is read once for all listeners, and of a crawl, which is
-/// read for each.
+/// How often pages are checked for changes: the overview, which is read once for all listeners, and a crawl, which is
+/// read for each listener.
 const EVERY: Duration = Duration::from_secs(2);
 const CRAWL_EVERY: Duration = Duration::from_secs(5);
 
-/// The time without changes after which a heartbeat is sent.
+/// If nothing has changed for this long, a heartbeat is sent to show that the connection works.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// The lifetime of a stream. Browsers reconnect by themselves.
+/// After this time, a stream of events ends. Browsers reconnect by themselves.
 const LASTS: Duration = Duration::from_secs(3_600);
 
-/// The part of a page that is live.
+/// A part of a page that is updated by events.
 pub(crate) enum Part {
     Overview,
-    /// A crawl, by its application and its name.
+    /// A crawl, by its application's id and its own id.
     Crawl(String, String),
 }
 
@@ -47,7 +47,8 @@ impl Part {
         }
     }
 
-    /// The part's current HTML, and the number and the time of the reading behind it.
+    /// The present HTML of the part, the number of the reading that it shows, and the time of that reading in
+    /// milliseconds.
     async fn read(&self, visit: &Visit) -> Result<(String, u64, i64), Problem> {
         match self {
             Part::Overview => {
@@ -88,7 +89,7 @@ pub(crate) fn open_stream(visit: Visit, part: Part) -> Shown {
     Ok(answer)
 }
 
-/// Sends events to one listener. It ends when an event cannot be delivered, because the listener has gone.
+/// Sends events to one listener, until one cannot be delivered because the listener is gone.
 async fn send_events(
     visit: Visit,
     part: Part,
@@ -101,7 +102,7 @@ async fn send_events(
     while visit.is_session_valid() && began.elapsed() < LASTS {
         let (now, number, at_ms) = match part.read(&visit).await {
             Ok(read) => read,
-            // The crawl was pruned, so its page stays unchanged. The event tells the browser not to reconnect.
+            // The crawl was dropped, so its page does not change any more. The browser is asked not to reconnect.
             Err(problem) if problem.status == 404 => {
                 let _ = events.send("event: gone\ndata: 0\n\n".into()).await;
                 return;

@@ -14,17 +14,17 @@ use crate::service::Dashboard;
 use crate::sessions::LASTS;
 use crate::templates;
 
-/// The path of the form, and the target of its post.
+/// The path of the login form, to which the form is also posted.
 pub(crate) const LOGIN: &str = "/dashboard/login";
 
-/// An admitted visitor, and its session.
+/// A visitor who may use the dashboard, and the session, if tokens are required.
 pub(crate) struct Admitted {
     pub(crate) visitor: Visitor,
     pub(crate) session: Option<String>,
 }
 
 impl Dashboard {
-    /// The visitor; `None` if a login is required first.
+    /// The visitor who sends a request; `None` if a login is required first.
     pub(crate) fn authenticate(
         &self,
         tokens: Option<&Tokens>,
@@ -45,8 +45,8 @@ impl Dashboard {
         Some(Admitted { visitor, session })
     }
 
-    /// The owner of a session's token. `None` if the session has expired or the token is no longer on the list. The
-    /// session counts as used.
+    /// The owner of the token with which a session began, and renews the session. `None` if the session has expired, or
+    /// the token is not on the list any more.
     pub(crate) fn renew_and_get_bearer<'a>(
         &self,
         tokens: &'a Tokens,
@@ -56,14 +56,14 @@ impl Dashboard {
         tokens.bearer_by_digest(&token)
     }
 
-    /// The login page without any navigation.
+    /// The login page, which has no navigation.
     pub(crate) fn login_form(&self, status: u16, fault: Option<&str>) -> Answer {
         let text = templates::render(&self.templates, "login.html", json!({"fault": fault}));
         html(status, text)
     }
 
-    /// Handles a token from the form. After too many wrong tokens from an address, further attempts must wait, even
-    /// with the right token: people, unlike other clients, try only a few times.
+    /// Handles a login with a token. After too many wrong tokens from an address, all attempts from it must wait, even
+    /// those with the right token. People try only a few times, unlike programs.
     pub(crate) fn log_in(
         &self,
         tokens: &Tokens,
@@ -93,7 +93,7 @@ impl Dashboard {
         Ok(with_header(see_other("/dashboard/"), SET_COOKIE, &cookie))
     }
 
-    /// Ends the session, and removes the cookie.
+    /// Ends a session, and removes its cookie from the browser.
     pub(crate) fn log_out(&self, headers: &HeaderMap, session: Option<&str>, peer: Peer) -> Answer {
         if let Some(session) = session {
             self.sessions.end(session);
@@ -103,7 +103,8 @@ impl Dashboard {
     }
 }
 
-/// Cookies belong to a host, whatever the port: two dashboards on one machine must not log out each other's visitors.
+/// The name of the session cookie, with the port. Cookies belong to a host, whatever the port, so without it two
+/// dashboards on one machine would log out each other's visitors.
 fn cookie_name(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let port = host.and_then(|host| host.rsplit_once(':'));
@@ -120,7 +121,7 @@ fn session_cookie(headers: &HeaderMap, session: &str, lasts_s: u64, is_tls: bool
     )
 }
 
-/// The session named in a request.
+/// The id of the session in the cookies of a request.
 pub(crate) fn session_of(headers: &HeaderMap) -> Option<String> {
     let name = cookie_name(headers);
     let cookies = headers.get_all(COOKIE).iter();

@@ -10,7 +10,7 @@ use webfill_mapping::MappingSet;
 
 const FRESH_FOR: Duration = Duration::from_secs(5);
 
-/// The mappings of a folder, or its faults, line by line.
+/// The mappings of a folder, or a text with one error per line.
 pub(crate) type LoadResult = Arc<Result<MappingSet, String>>;
 
 pub(crate) struct MappingFiles {
@@ -26,7 +26,8 @@ impl MappingFiles {
         }
     }
 
-    /// `None` if this dashboard has no folder.
+    /// The mappings of the folder, read again if the last reading is too old. `None` if the dashboard has no folder of
+    /// mappings.
     pub(crate) async fn get(&self) -> Option<LoadResult> {
         let folder = self.folder.clone()?;
         let mut read = self.read.lock().await;

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::secrets::new_secret;
 
-/// The most waiting messages. The oldest are dropped.
+/// How many messages may wait to be shown. Beyond that, the oldest are dropped.
 const MOST: usize = 200;
 
-/// The result of an action.
+/// A message to a visitor about the result of an action.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Message {
     pub(crate) is_fault: bool,
@@ -20,9 +20,9 @@ pub(crate) struct Message {
 pub(crate) struct Messages(Mutex<VecDeque<(String, Message)>>);
 
 impl Messages {
-    /// Stores a message. Returns its name.
+    /// Stores a message until it is shown. Returns the random name by which it is found.
     pub(crate) fn store(&self, message: Message) -> String {
-        // Without random bytes no message is shown, which does no harm.
+        // Without random bytes, the message gets no name and is never shown, which is harmless.
         let name = new_secret().unwrap_or_default();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST {

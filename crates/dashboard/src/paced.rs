@@ -7,29 +7,29 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A result is shown for this many times the duration of its reading.
+/// How long a result is shown, as a multiple of the time that reading it takes.
 const TIMES: u32 = 100;
 
-/// The longest pause between two readings, as a multiple of the minimum pause.
+/// The longest pause between two readings, as a multiple of the shortest.
 const MOST_PAUSES: u32 = 10;
 
-/// How many of the last durations are compared for the shortest one.
+/// The cost of a reading is the shortest of this many last durations.
 const DURATIONS: usize = 5;
 
-/// A value, when it was read, and how long that took.
+/// A value that is read again from time to time, the more rarely the longer that takes.
 #[derive(Debug)]
 pub(crate) struct Paced<T> {
     least: Duration,
     read: Option<(T, Instant)>,
     /// The durations of the last readings.
     durations: VecDeque<Duration>,
-    /// The current pause between two readings.
+    /// The present pause between two readings.
     pause: Duration,
     is_expired: bool,
 }
 
 impl<T> Paced<T> {
-    /// A value that is read at most once in the interval `least`, and at least once in ten times that interval.
+    /// A value that is read again after at least the interval `least`, and at most ten times that interval.
     pub(crate) fn with_interval(least: Duration) -> Paced<T> {
         Paced {
             least,
@@ -45,7 +45,7 @@ impl<T> Paced<T> {
         self.is_expired || at.is_none_or(|at| now.duration_since(at) >= self.pause)
     }
 
-    /// Stores a reading that began at `began` and has ended now.
+    /// Stores the value of a reading that took from `began` to `now`.
     pub(crate) fn store_reading(&mut self, value: T, began: Instant, now: Instant) {
         self.is_expired = false;
         self.durations.truncate(DURATIONS - 1);
@@ -56,12 +56,13 @@ impl<T> Paced<T> {
         self.read = Some((value, now));
     }
 
-    /// Shortens the pause after a failed reading: it has cost no processor time, so it may be repeated soon.
+    /// Shortens the pause to at most `pause` after a failed reading. Such a reading costs no processor time, so it may
+    /// soon be repeated.
     pub(crate) fn retry_within(&mut self, pause: Duration) {
         self.pause = self.pause.min(pause);
     }
 
-    /// Makes the next reading due, because an action was done.
+    /// Makes the next reading due now, for example because an action has changed the value.
     pub(crate) fn expire(&mut self) {
         self.is_expired = true;
     }
@@ -77,7 +78,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A value that is read every two seconds and was read with these durations, the last one now.
+    /// A value with an interval of two seconds, whose last readings took these durations. The last one ends now.
     fn paced_with_durations(durations: &[Duration], now: Instant) -> Paced<usize> {
         let mut paced = Paced::with_interval(2 * SECOND);
         for (number, duration) in durations.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The stores of tables that are filled: opened when a cell is first shown, and kept open for the next ones.
+//! The stores of tables that `webfill fill` completes. A store is opened when a cell is first shown, and kept open for
+//! the next ones.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::Mutex;
 use webfill_store::{BrowseHandles, StoreError, StoreUri, open_to_browse};
 
-/// The most stores that are open at a time, each with its threads. The store that was used least recently is closed.
+/// How many stores are open at a time, each of which has threads. Beyond that, the least recently used one is closed.
 const MOST: usize = 8;
 
 /// The open stores of tables.
@@ -22,7 +23,7 @@ struct Opened {
 }
 
 impl ProjectStores {
-    /// The store in a file; `None` if the file does not exist.
+    /// The store in a file, opened if it is not open; `None` if the file does not exist.
     pub(crate) async fn get(&self, path: &Path) -> Result<Option<BrowseHandles>, StoreError> {
         let own = path.to_owned();
         let found = tokio::task::spawn_blocking(move || std::fs::metadata(own));

@@ -13,7 +13,7 @@ use crate::views::{
 };
 use crate::visit::Visit;
 
-/// The most bytes of a form.
+/// The largest form, in bytes.
 const MOST_FORM_BYTES: usize = 64 << 10;
 
 /// The parts of a path after `/dashboard/`.
@@ -87,7 +87,7 @@ pub(crate) async fn submit(visit: &Visit, parts: &[&str], form: &Form) -> Shown 
     }
 }
 
-/// The most bytes of a post to a path.
+/// The largest body that may be posted to this path, in bytes.
 pub(crate) fn max_body_bytes(parts: &[&str]) -> usize {
     match parts {
         ["editor", rest @ ..] => editor::max_body_bytes(rest),
@@ -99,7 +99,7 @@ fn page_not_found() -> Problem {
     Problem::not_found("page not found")
 }
 
-/// Decodes percent-encoding. Invalid UTF-8 is replaced; such a name matches nothing.
+/// Decodes percent-encoding. Invalid UTF-8 is replaced, so such a name is not found.
 fn percent_decode(part: &str) -> String {
     let bytes = part.as_bytes();
     let mut text = Vec::with_capacity(bytes.len());

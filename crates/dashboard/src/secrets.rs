@@ -6,18 +6,18 @@ use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
-/// The random bytes in a secret.
+/// How many random bytes a secret has.
 const BYTES: usize = 32;
 
-/// A new secret, in hexadecimal digits, from the system's random number generator.
+/// A new random secret in hexadecimal digits.
 pub(crate) fn new_secret() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(hex(&bytes))
 }
 
-/// A value that only the owner of the secret can derive from the text. All secrets have the same length, so two
-/// different pairs never form the same input.
+/// Derives a value from a text, which is possible only with the secret. All secrets have the same length, so two
+/// different pairs of secret and text are never hashed as the same bytes.
 pub(crate) fn derive(secret: &str, text: &str) -> String {
     let mut digest = Sha256::new();
     digest.update(secret.as_bytes());

@@ -33,31 +33,32 @@ use crate::store_access::StoreAccess;
 use crate::tables::Tables;
 use crate::templates;
 
-/// The most listeners of live pages at a time.
+/// How many listeners may follow live pages at a time.
 const MOST_LISTENERS: usize = 24;
 
-/// The most downloads at a time.
+/// How many downloads may run at a time.
 const MOST_DOWNLOADS: usize = 4;
 
 /// Settings and services that a dashboard is created with.
 #[derive(Debug, Clone, Default)]
 pub struct DashboardSetup {
     pub store: Option<StoreUri>,
-    /// The cache of robots.txt files and of sites' clocks; `None`: in the store.
+    /// The cache of robots.txt files and of the times at which sites may be requested. `None` means that it is in the
+    /// store.
     pub cache: Option<StoreUri>,
     /// The folder of mapping files.
     pub mappings: Option<PathBuf>,
-    /// Project folders of `webfill fill`, or folders that contain them.
+    /// Project folders of `webfill fill`, or folders that contain such folders.
     pub tables: Vec<PathBuf>,
-    /// The folder of metrics over time; `None`: none are recorded.
+    /// The folder for metrics over time. `None` means that they are kept in memory only.
     pub state: Option<PathBuf>,
     /// The folder of logs, including the audit log. It is created by the first entry.
     pub logs: Option<PathBuf>,
     /// The audit log of changes to the dispatcher's keys.
     pub keys_audit: Option<PathBuf>,
-    /// The services of the program for the mapping editor; `None`: there is no mapping editor.
+    /// Services of the surrounding program that the mapping editor needs. `None` means that there is no mapping editor.
     pub host: Option<Arc<dyn Host>>,
-    /// Starts runs for tables that visitors drop; `None`: none can be dropped.
+    /// Runs `webfill fill` on tables that visitors upload. `None` means that none can be uploaded.
     pub filler: Option<Arc<dyn Filler>>,
 }
 
@@ -68,15 +69,15 @@ pub struct Dashboard {
     pub(crate) store: StoreAccess,
     pub(crate) mapping_files: MappingFiles,
     pub(crate) tables: Tables,
-    /// The stores of the tables' projects.
+    /// The open stores of the tables that `webfill fill` completes.
     pub(crate) project_stores: ProjectStores,
-    /// Background jobs that make indexes of tables.
+    /// Background jobs that make the indexes of tables.
     pub(crate) table_jobs: Jobs,
-    /// The tables that visitors have uploaded to this dashboard.
+    /// The tables that visitors have uploaded since the dashboard was started.
     dropped: Mutex<Vec<PathBuf>>,
-    /// The permit for uploading a table.
+    /// The permits for uploading a table.
     pub(crate) uploads: Semaphore,
-    /// Permits for downloads, each of which has a thread.
+    /// The permits for downloads. Each running download has a thread.
     pub(crate) downloads: Arc<Semaphore>,
     pub(crate) extractions: Extractions,
     pub(crate) protection: SharedProtection,
@@ -88,10 +89,10 @@ pub struct Dashboard {
     pub(crate) messages: Messages,
     pub(crate) editor: Option<Editor>,
     pub(crate) snapshots: Snapshots,
-    /// Permits for listeners of live pages.
+    /// The permits for listeners of live pages.
     pub(crate) listeners: Arc<Semaphore>,
     history: Mutex<History>,
-    /// The counters at the last sample of the history.
+    /// The counters when the last sample of the history was taken.
     counters: Mutex<Counters>,
     site_log: Mutex<SiteLog>,
     health_log: Mutex<HealthLog>,
@@ -173,7 +174,7 @@ impl Dashboard {
         log.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Logs a wrong token. The number of these log lines is limited.
+    /// Logs that a wrong token was used. For one address, this is logged at most once a minute.
     pub(crate) fn log_refused_token(&self, from: IpAddr) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if refusals.record_if_new(&format!("token {from}")) {

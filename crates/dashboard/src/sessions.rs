@@ -9,13 +9,13 @@ use webfill_service::http::TokenDigest;
 
 use crate::secrets::new_secret;
 
-/// The most sessions. A further session replaces the session that was idle for the longest time.
+/// How many sessions there may be. A further one replaces the session that was idle for longest.
 const MOST: usize = 200;
 
-/// A session ends this long after its login,
+/// How long a session lasts after its login.
 pub(crate) const LASTS: Duration = Duration::from_secs(12 * 3_600);
 
-/// A session also ends this long after its last request.
+/// How long a session lasts after its last request.
 const IDLE: Duration = Duration::from_secs(2 * 3_600);
 
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Sessions {
         Ok(id)
     }
 
-    /// The token's digest of a valid session. The session counts as used now.
+    /// The digest of the token with which a session began, if the session is valid. This use renews the session.
     pub(crate) fn renew_and_get_token(&self, id: &str, now: Instant) -> Option<TokenDigest> {
         let mut sessions = self.lock();
         let session = sessions

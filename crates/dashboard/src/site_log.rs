@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::line_file::{LineFile, Writing};
 
-/// The most changes kept.
+/// How many changes are kept.
 const MOST: usize = 5_000;
 
 const FILE: &str = "dashboard-sites.jsonl";
@@ -24,7 +24,7 @@ pub(crate) struct Change {
     pub(crate) state: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) reason: String,
-    /// The evidence for the new state, as the fleet reports it.
+    /// Why the site has the new state, as the fleet reports it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub(crate) evidence: Value,
 }
@@ -44,7 +44,7 @@ impl Change {
 #[derive(Debug, Default)]
 pub(crate) struct SiteLog {
     changes: VecDeque<Change>,
-    /// The sites that are in trouble now, with state and reason.
+    /// The sites that are in trouble now, each with its state and the reason.
     troubled: BTreeMap<String, (String, String)>,
     file: LineFile,
 }
@@ -52,7 +52,7 @@ pub(crate) struct SiteLog {
 const OPEN: &str = "open";
 
 impl SiteLog {
-    /// Reads the stored changes.
+    /// Reads the changes that are stored in the state folder.
     pub(crate) fn open(state: Option<&Path>) -> SiteLog {
         let (file, changes) = LineFile::open(state, FILE, MOST);
         let mut log = SiteLog {
@@ -79,8 +79,8 @@ impl SiteLog {
         }
     }
 
-    /// Compares the fleet's current list of sites in trouble with the known states, and records the changes.
-    /// `is_whole`: the list is complete, so a site that is missing from it has recovered.
+    /// Compares the fleet's list of sites in trouble with the known states, and records the changes. If `is_whole`, the
+    /// list is complete, so a site that is missing from it has recovered.
     pub(crate) fn record_sites(
         &mut self,
         listed: &[Value],
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether any site has changed.
+    /// Records a list of sites. Returns whether the state of any site has changed.
     fn record_and_detect_change(
         log: &mut SiteLog,
         listed: &[Value],

@@ -30,16 +30,16 @@ use crate::extractions::{describe_lost_fields, verdict};
 use crate::fleet::Visitor;
 use crate::paced::Paced;
 
-/// The most sites in trouble that are shown.
+/// How many sites in trouble are shown.
 const MOST_SITES: usize = 12;
 
-/// The maximum number of sites named for each reason of trouble.
+/// How many sites are named for each reason of trouble.
 const MOST_NAMES: usize = 3;
 
-/// The most crawls that are read. The latest ones are taken.
+/// How many crawls are read from the store, the latest first.
 const MOST_CRAWLS: u32 = 100;
 
-/// The most crawls that are shown, and the most unfinished ones whose counters are recorded.
+/// How many crawls are shown, and how many unfinished ones have their progress recorded.
 const MOST_LATEST: usize = 8;
 const MOST_RUNS: usize = 8;
 
@@ -47,57 +47,57 @@ const STATUS_EVERY: Duration = Duration::from_secs(2);
 const LISTS_EVERY: Duration = Duration::from_secs(10);
 const STORE_EVERY: Duration = Duration::from_secs(30);
 
-/// The wait before a store that has failed is read again.
+/// How long to wait before the store is read again after a failure.
 const FAULT_FOR: Duration = Duration::from_secs(2);
 
-/// How long a page waits for the store. A slower reading is shown at the next visit.
+/// How long a page waits for the store. The result of a slower reading is shown at the next visit.
 const STORE_WITHIN: Duration = Duration::from_millis(100);
 
-/// The data of one moment.
+/// Everything that the overview shows, as of one moment.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Snapshot {
-    /// Increases with each snapshot.
+    /// The number of the snapshot. Later snapshots have greater numbers.
     pub(crate) number: u64,
     pub(crate) at_ms: i64,
     /// The fleet's answer to `status`; null without a fleet.
     pub(crate) status: Value,
-    /// Why the status is not current.
+    /// Why the status is not the present one; `None` if it is.
     pub(crate) fault: Option<String>,
     pub(crate) sites: Option<Sites>,
-    /// The watches, as the fleet lists them.
+    /// The watches (crawls that are repeated to find changes), as the fleet lists them.
     pub(crate) watches: Vec<Value>,
     pub(crate) mappings: Vec<Mapping>,
     pub(crate) records: Option<Records>,
     /// The crawls of the store; `None` before it was read.
     pub(crate) crawls: Option<Crawls>,
-    /// For each table with open doubts, its name and their number.
+    /// The tables with open doubts: name, and number of doubts.
     pub(crate) doubts: Vec<(String, usize)>,
-    /// Why the store's data are missing; `None` if they are there.
+    /// Why data of the store are missing; `None` if they are not.
     pub(crate) store_fault: Option<String>,
 }
 
 /// The sites in trouble.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Sites {
-    /// The sites that were read, grouped by reason.
+    /// The sites in trouble, grouped by the reason.
     pub(crate) by_reason: BTreeMap<String, SitesByReason>,
     pub(crate) examined: usize,
     pub(crate) is_more: bool,
-    /// The sites with the most tasks.
+    /// The sites in trouble that have the most tasks.
     pub(crate) first: Vec<Value>,
 }
 
-/// All sites in trouble for one reason.
+/// The sites that are in trouble for one reason.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct SitesByReason {
     pub(crate) count: u64,
-    /// The queued URLs of all these sites.
+    /// How many URLs of these sites are queued, in total.
     pub(crate) queued: u64,
-    /// When trouble began at the first of these sites, in seconds since 1970.
+    /// When the first of these sites got into trouble, in seconds since 1970.
     pub(crate) since: Option<f64>,
     /// The names of the sites with the most tasks.
     pub(crate) names: Vec<String>,
-    /// A description of the evidence from the first of these sites.
+    /// A description of the evidence that one of these sites has given.
     pub(crate) sign: Option<String>,
 }
 
@@ -105,13 +105,13 @@ pub(crate) struct SitesByReason {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mapping {
     pub(crate) name: String,
-    /// See [`crate::extractions::verdict`].
+    /// The health in a few words; see [`crate::extractions::verdict`].
     pub(crate) state: &'static str,
-    /// The fields that have yielded nothing lately, and how sure that is.
+    /// A sentence about fields that have yielded nothing on the last pages, and how sure that is.
     pub(crate) doubt: Option<String>,
     pub(crate) pages: u64,
     pub(crate) last_at: String,
-    /// The text of the current alert, and the time since when it applies.
+    /// The text of the current alert.
     pub(crate) alert: Option<String>,
     pub(crate) since: Option<String>,
 }
@@ -120,9 +120,9 @@ pub(crate) struct Mapping {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Records {
     pub(crate) resolved: u64,
-    /// Records with missing fields whose crawl is still running.
+    /// Records with missing fields in crawls that are still running.
     pub(crate) open: u64,
-    /// Records with missing fields whose crawl has ended.
+    /// Records with missing fields in crawls that have ended.
     pub(crate) exhausted: u64,
 }
 
@@ -144,21 +144,22 @@ pub(crate) struct Crawls {
     pub(crate) running_since_ms: Option<i64>,
     /// Unfinished crawls whose process has died or hangs.
     pub(crate) silent: Vec<SilentCrawl>,
-    /// Whether, for any unfinished crawl, it is not known yet if its process is alive.
+    /// Whether there is an unfinished crawl for which it is not yet known if its process is alive.
     pub(crate) has_unknown_process: bool,
 }
 
-/// An unfinished crawl whose process does not renew its claim.
+/// An unfinished crawl whose process has stopped renewing its claim to the crawl.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SilentCrawl {
     pub(crate) app: String,
     pub(crate) crawl: String,
-    /// The time of the last sign of life from the process, in milliseconds since 1970.
+    /// When the process last renewed its claim, as noticed by the dashboard, in milliseconds since 1970.
     pub(crate) since_ms: i64,
 }
 
 impl Crawls {
-    /// When an unfinished crawl's process gave its last sign of life; `None` if it is alive or not known.
+    /// When the process of an unfinished crawl last renewed its claim. `None` if the process is alive, or if that is
+    /// unknown.
     pub(crate) fn silent_since(&self, id: &CrawlId) -> Option<i64> {
         let mut silent = self.silent.iter();
         let found = silent.find(|one| (&one.app, &one.crawl) == (&id.app_id, &id.crawl_id));
@@ -166,7 +167,7 @@ impl Crawls {
     }
 }
 
-/// The progress of one crawl.
+/// The counters of one crawl, which show its progress.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CrawlCounters {
     /// When the crawl stored these counters, in seconds since 1970.
@@ -177,14 +178,14 @@ pub(crate) struct CrawlCounters {
     pub(crate) queued: u64,
 }
 
-/// The last snapshot, and the last readings of its parts.
+/// The last snapshot of the overview, and the last readings of its parts.
 pub(crate) struct Snapshots {
     last: tokio::sync::Mutex<LastReadings>,
-    /// The last reading of the store. The store is read separately, because it may be slow.
+    /// The last reading of the store. It has its own lock, because reading may be slow.
     store: Mutex<StoreReading>,
 }
 
-/// The numbers of resolved and open records of each crawl, by the crawl's name and state.
+/// For each crawl, by its name and state: its numbers of resolved and open records.
 type CountsByCrawl = BTreeMap<String, (u64, u64)>;
 
 /// What the next reading of the store needs from the previous one.
@@ -206,12 +207,12 @@ struct LastReadings {
     number: u64,
     at_ms: i64,
     status: Paced<Result<Value, String>>,
-    /// The last status that the fleet has sent.
+    /// The last status that the fleet has given.
     known_status: Value,
     sites: Paced<Option<Sites>>,
     watches: Paced<Vec<Value>>,
     doubts: Paced<Vec<(String, usize)>>,
-    /// The number of the store reading that is part of the current snapshot.
+    /// The number of the reading of the store that the present snapshot contains.
     store_number: u64,
     shown: Arc<Snapshot>,
 }
@@ -221,7 +222,7 @@ struct StoreLists {
     mappings: Vec<Mapping>,
     records: Records,
     crawls: Crawls,
-    /// The sites by their stored states; `None` if a fleet reports the current states.
+    /// The sites in trouble as stored; `None` if a fleet reports them instead.
     sites: Option<Sites>,
 }
 
@@ -250,7 +251,8 @@ impl Default for Snapshots {
 }
 
 impl StoreReading {
-    /// Begins a reading if one is due, and returns what the previous readings know about crawls.
+    /// Marks the store as being read, if a reading is due. Returns the facts about crawls that earlier readings have
+    /// found.
     fn begin_if_due(&mut self) -> Option<KnownCrawls> {
         if self.is_under_way || !self.answer.is_due(Instant::now()) {
             return None;
@@ -277,7 +279,7 @@ impl LastReadings {
                 .status
                 .get()
                 .and_then(|answer| answer.as_ref().err().cloned()),
-            // Without a fleet, the sites' states are those last written to the store.
+            // Without a fleet, the sites in trouble are those that were last written to the store.
             sites: match self.sites.get() {
                 Some(sites) => sites.clone(),
                 None => found.and_then(|found| found.sites.clone()),
@@ -308,8 +310,8 @@ fn mapping_from_health(health: &MappingHealth) -> Mapping {
     }
 }
 
-/// A site's evidence in words. The system's number of an error is left out, and a status replaces the name of an
-/// outcome.
+/// Describes the evidence that a site is in trouble. The system's error number is left out, and a status code replaces
+/// the name of an outcome.
 fn describe_evidence(evidence: &Value) -> Option<String> {
     let sign = evidence["sign"].as_str()?;
     let status = evidence["status_code"].as_u64();
@@ -347,8 +349,7 @@ pub(crate) fn sites_in_trouble(listed: &[Value], is_more: bool) -> Sites {
 }
 
 impl Snapshot {
-    /// The part of the snapshot for visitors whose rights are limited to some applications: only those crawls and
-    /// watches.
+    /// The snapshot for a visitor whose rights are limited to some applications: only the crawls and watches of these.
     pub(crate) fn limited_to(&self, rights: &Rights) -> Snapshot {
         let of = |list: &Value, key: &str| -> Vec<Value> {
             let list = list.as_array().into_iter().flatten();

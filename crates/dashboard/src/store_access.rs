@@ -10,7 +10,7 @@ use crate::answer::Problem;
 
 pub(crate) struct StoreAccess {
     uri: Option<StoreUri>,
-    /// The cache, if it is in another place than the store.
+    /// The cache, if it is not in the store.
     cache: Option<StoreUri>,
     opened: Mutex<Option<BrowseHandles>>,
 }
@@ -28,7 +28,7 @@ impl StoreAccess {
         self.uri.is_some()
     }
 
-    /// The name of the store for people, without credentials.
+    /// The URI of the store without credentials, for users.
     pub(crate) fn name(&self) -> Option<String> {
         self.uri.as_ref().map(ToString::to_string)
     }

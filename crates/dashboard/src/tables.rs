@@ -15,18 +15,18 @@ use serde_json::{Value, json};
 
 use crate::snapshot::now_ms;
 
-/// The most bytes that are read of a file, and the most tables that are listed.
+/// The largest file that is read, in bytes, and how many tables are listed.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_TABLES: usize = 500;
 
-/// The end of a project folder's name.
+/// The ending of the name of a project folder, which belongs to one table.
 const ENDING: &str = ".webfill";
 
-/// The folders that the operator has named: project folders, or folders that contain them.
+/// The folders that the operator has named. Each is a project folder, or contains project folders.
 #[derive(Debug, Default)]
 pub(crate) struct Tables(Vec<PathBuf>);
 
-/// A project folder.
+/// A project folder of `webfill fill`, which belongs to one table.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
     /// The name of the table, unique in this dashboard.
@@ -34,7 +34,7 @@ pub(crate) struct Project {
     folder: PathBuf,
 }
 
-/// An open doubt of the last run.
+/// A doubt that the last run of the command has left open: a value that a person should check.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub(crate) struct Doubt {
     pub(crate) key: String,
@@ -46,7 +46,8 @@ pub(crate) struct Doubt {
     pub(crate) confidence: f64,
     pub(crate) url: Option<String>,
     pub(crate) excerpt: Option<String>,
-    /// The doubt as the command has written it. It is stored with the answer, so that the command recognises it.
+    /// The doubt as the command has written it. It is stored with the answer, by which the command finds the doubt
+    /// again.
     pub(crate) doubt: Value,
 }
 
@@ -62,37 +63,37 @@ pub(crate) enum Decision {
 #[derive(Debug, Default)]
 pub(crate) struct Review {
     pub(crate) doubts: Vec<Doubt>,
-    /// The number of doubts, including those that are not listed.
+    /// How many doubts there are, including those that are not listed.
     pub(crate) total: u64,
-    /// Whether the value of the page was accepted, by the key of the doubt.
+    /// For each answered doubt, by its key: whether the value from the page was accepted.
     answers: BTreeMap<String, bool>,
-    /// The keys of the answered doubts, with the latest answer last.
+    /// The keys of the answered doubts, in the order of the answers.
     order: Vec<String>,
-    /// The answers about cells, by line and column.
+    /// The answers about cells, by row and column.
     cells: BTreeMap<(u64, String), CellAnswer>,
 }
 
-/// An answer about a cell, since the last run.
+/// A person's answer about a cell, given since the last run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CellAnswer {
     pub(crate) is_accepted: bool,
-    /// The accepted value, if it is another one than that of the page.
+    /// The value that the person has chosen; `None` if it is the value from the page.
     pub(crate) value: Option<String>,
     pub(crate) by: Option<String>,
     pub(crate) at: i64,
 }
 
-/// An answer to be stored.
+/// A person's answer that is to be stored.
 pub(crate) struct Answer<'a> {
-    /// The key of a listed doubt, or a key made from the cell.
+    /// The key of a listed doubt, or a key that is made from the cell.
     pub(crate) key: &'a str,
     pub(crate) row: u64,
     pub(crate) column: &'a str,
     pub(crate) decision: Decision,
     pub(crate) by: &'a Value,
-    /// The doubt, written so that the command recognises it.
+    /// The doubt as JSON, by which the command recognises it.
     pub(crate) doubt: &'a Value,
-    /// The value that a person has chosen, if it is another one than that of the page.
+    /// The value that the person has chosen; `None` if it is the value from the page.
     pub(crate) value: Option<&'a str>,
 }
 
@@ -113,7 +114,7 @@ struct CellDecision {
     at: Option<i64>,
 }
 
-/// What the command has noted about the answers that it has read.
+/// What the command has recorded about the answers that it has read.
 #[derive(Default, Deserialize)]
 struct ReadAnswers {
     reviewed: usize,
@@ -128,16 +129,16 @@ impl Tables {
         self.0.is_empty()
     }
 
-    /// The folder to which new tables are added.
+    /// The folder in which projects for new tables are created; `None` if there is none.
     pub(crate) fn upload_folder(&self) -> Option<PathBuf> {
         let mut folders = self.0.iter();
-        // The folder of a project may have its name before it has any content, so the name counts, too.
+        // A project folder may exist before it has any content, so its name is checked as well.
         let is_named = |folder: &Path| folder.to_string_lossy().ends_with(ENDING);
         let home = folders.find(|folder| !is_project(folder) && !is_named(folder))?;
         home.canonicalize().ok()
     }
 
-    /// All tables, in the order of their folders and names.
+    /// The projects of all tables, in the order of their folders and names.
     pub(crate) fn all(&self) -> Vec<Project> {
         let mut found: Vec<Project> = Vec::new();
         for folder in self.0.iter().flat_map(|folder| projects_in(folder)) {
@@ -167,7 +168,7 @@ fn is_project(folder: &Path) -> bool {
     folder.join("table.txt").is_file()
 }
 
-/// The folder itself, or the project folders in it.
+/// The project folders in a folder, or the folder itself if it is one.
 fn projects_in(folder: &Path) -> Vec<PathBuf> {
     if is_project(folder) {
         return vec![folder.to_owned()];
@@ -180,13 +181,13 @@ fn projects_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Project {
-    /// The progress of a table as the command has written it; `None` before its first run.
+    /// The progress of a table as the command has written it; `None` before the first run.
     pub(crate) fn read_overview(&self) -> Result<Option<Value>, String> {
         let Some(mut overview) = read_json::<Value>(&self.folder.join("overview.json"))? else {
             return Ok(None);
         };
-        // A killed run still says "running", and its process id may belong to another process by now. Only a run that
-        // is alive holds the lock.
+        // A run that was killed still has the stage "running", and its process id may belong to another process. Only a
+        // run that is alive holds the lock.
         let is_running = overview["stage"] == "running";
         if is_running && !is_locked(&self.folder.join("state/fill.lock")) {
             overview["stage"] = "interrupted".into();
@@ -218,7 +219,7 @@ impl Project {
                 review.apply_decision(&answered.key, answered.answer);
             }
             let named = answered.row.zip(answered.column.clone());
-            // The last run has already used the answers before this position, so the tables show their effect.
+            // The last run has used the answers before the position `read`, so their effect is already in the table.
             let cell = listed.cloned().or(named.filter(|_| at >= read));
             if let Some(cell) = cell {
                 review.apply_cell_answer(cell, answered);
@@ -279,12 +280,12 @@ impl Review {
         }
     }
 
-    /// The answer about a cell, by its line and column.
+    /// The answer about a cell, given by its row and column.
     pub(crate) fn answer_of_cell(&self, row: u64, column: &str) -> Option<&CellAnswer> {
         self.cells.get(&(row, column.to_owned()))
     }
 
-    /// The listed doubt about a cell.
+    /// The listed doubt about a cell, if there is one.
     pub(crate) fn doubt_of(&self, row: u64, column: &str) -> Option<&Doubt> {
         let mut doubts = self.doubts.iter();
         doubts.find(|doubt| doubt.row == row && doubt.column == column)
@@ -294,7 +295,7 @@ impl Review {
         self.doubts.iter().position(|doubt| doubt.key == key)
     }
 
-    /// The answer to a doubt, if it has one.
+    /// Whether the value in a doubt was accepted; `None` if the doubt is open.
     pub(crate) fn answer(&self, doubt: &Doubt) -> Option<bool> {
         self.answers.get(&doubt.key).copied()
     }
@@ -314,7 +315,7 @@ impl Review {
         self.doubts.len() - self.answers.len()
     }
 
-    /// The position of the first open doubt at or after `from`, or else before it.
+    /// The position of the first open doubt from `from` on, or else before it.
     pub(crate) fn next_open_position(&self, from: usize) -> Option<usize> {
         let mut places = (from..self.doubts.len()).chain(0..from.min(self.doubts.len()));
         places.find(|&place| self.answer(&self.doubts[place]).is_none())
@@ -331,7 +332,7 @@ impl Review {
 fn is_locked(file: &Path) -> bool {
     match File::open(file) {
         Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
-        // The file belongs to another user, so its lock cannot be tried: assume that the command is running.
+        // The file belongs to another user, so its lock cannot be tried. The command may be running.
         Err(error) => error.kind() == ErrorKind::PermissionDenied,
     }
 }
@@ -361,8 +362,8 @@ fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, S
         .map_err(|error| file_error(file, &error.to_string()))
 }
 
-/// The complete lines, each with the byte position where it begins. A last line without a line end was never confirmed,
-/// so it is left out.
+/// The complete lines of a file, each with the byte position of its beginning. The last line is left out if it has no
+/// line end, because its write was not confirmed.
 fn read_confirmed_lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
     let bytes = read(file)?.unwrap_or_default();
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
@@ -378,7 +379,7 @@ fn read_confirmed_lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
     Ok(lines)
 }
 
-/// Appends a line after the last complete one.
+/// Appends a line to a file, after its last complete line.
 fn append(file: &Path, line: &str) -> std::io::Result<()> {
     let is_new = !file.exists();
     let mut options = OpenOptions::new();
@@ -388,7 +389,7 @@ fn append(file: &Path, line: &str) -> std::io::Result<()> {
         .read(true)
         .write(true)
         .open(file)?;
-    // The lock lets only one of several dashboards write at a time.
+    // The lock makes several dashboards write one after the other.
     opened.lock()?;
     let mut end = opened.seek(SeekFrom::End(0))?;
     let mut last = [b'\n'];

@@ -17,7 +17,7 @@ macro_rules! template {
     };
 }
 
-/// All templates, by their names.
+/// All templates: name and text.
 const TEMPLATES: &[(&str, &str)] = &[
     template!("layout.html"),
     template!("login.html"),
@@ -57,14 +57,14 @@ const TEMPLATES: &[(&str, &str)] = &[
 /// The templates, with the filters and functions that they use.
 pub(crate) fn environment(assets: &Assets) -> Environment<'static> {
     let mut environment = Environment::new();
-    // A value that is missing from the data is shown as nothing, instead of an error.
+    // A value that is missing from the data is shown as an empty text instead of causing an error.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     let syntax = SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)
         .build();
     environment.set_syntax(syntax.expect("its delimiters are the usual ones"));
-    // Without this filter, no template can mark a text as safe markup.
+    // Without this filter, no template can show a text as unescaped markup.
     environment.remove_filter("safe");
     for (name, text) in TEMPLATES {
         let added = environment.add_template(name, text);
@@ -77,7 +77,7 @@ pub(crate) fn environment(assets: &Assets) -> Environment<'static> {
     environment
 }
 
-/// Fills a template. A failure is a fault of this program: it is logged, and shown.
+/// Fills a template with content. An error is a fault of this program; it is logged and shown on the page.
 pub(crate) fn render(environment: &Environment<'_>, name: &str, content: Json) -> String {
     let content = Value::from(Serde(content));
     let rendered = environment

@@ -15,12 +15,12 @@ use crate::snapshot::now_ms;
 use crate::templates::{self, percent_encode};
 use crate::views::navigation;
 
-/// An admitted request and its visitor.
+/// A request that was admitted, and its visitor.
 pub(crate) struct Visit {
     pub(crate) dashboard: Arc<Dashboard>,
     pub(crate) visitor: Visitor,
     pub(crate) session: Option<String>,
-    /// The token in the visitor's forms, as the field `token`, or in a script's requests, in the header
+    /// The token against forged requests. Forms send it in the field `token`, and scripts in the header
     /// `x-webfill-token`.
     pub(crate) form_token: String,
     /// The requested path.
@@ -29,12 +29,12 @@ pub(crate) struct Visit {
     pub(crate) query: Vec<(String, String)>,
 }
 
-/// The values for the layout that surrounds every page.
+/// The values for the layout around the content of every page.
 #[derive(Serialize)]
 struct PageLayout<'a> {
     title: &'a str,
     path: &'a str,
-    /// The address to which forms return: this page with its query.
+    /// The address of this page with its query, to which forms return.
     here: String,
     visitor: Option<&'a str>,
     rights: String,
@@ -47,7 +47,7 @@ struct PageLayout<'a> {
 }
 
 impl Visit {
-    /// The value of this parameter in the query; `None` if it is missing or empty.
+    /// The value of a query parameter; `None` if it is missing or empty.
     pub(crate) fn query_value(&self, key: &str) -> Option<&str> {
         let found = self.query.iter().find(|(known, _)| known == key);
         found
@@ -55,7 +55,7 @@ impl Visit {
             .filter(|value| !value.is_empty())
     }
 
-    /// The address of this page with these values changed in its query. An empty value removes its parameter.
+    /// The address of this page with some values of its query changed. An empty value removes the parameter.
     pub(crate) fn link_with(&self, values: &[(&str, &str)]) -> String {
         let is_other = |key: &str| values.iter().any(|(name, _)| *name == key);
         let kept = self.query.iter();
@@ -72,7 +72,7 @@ impl Visit {
         }
     }
 
-    /// Requests an action from the fleet, with the visitor's rights.
+    /// Requests an action from the fleet with the visitor's rights.
     pub(crate) async fn run_action(&self, action: Value) -> Result<Value, Problem> {
         let fleet = self.dashboard.fleet.as_ref();
         let fleet = fleet.ok_or_else(|| {
@@ -81,14 +81,14 @@ impl Visit {
         Ok(fleet.run_action(&self.visitor, action).await?)
     }
 
-    /// Feeds a crawl request to the fleet, with the visitor's rights.
+    /// Sends a crawl request to the fleet with the visitor's rights.
     pub(crate) async fn feed(&self, request: Value) -> Result<(), Problem> {
         let fleet = self.dashboard.fleet.as_ref();
         let fleet = fleet.ok_or_else(|| Problem::not_found("no dispatcher connected"))?;
         Ok(fleet.feed(&self.visitor, request).await?)
     }
 
-    /// The store.
+    /// Opens the store, unless it is open already.
     pub(crate) async fn open_store(&self) -> Result<BrowseHandles, Problem> {
         self.dashboard.store.get().await
     }
@@ -101,7 +101,7 @@ impl Visit {
         self.dashboard.fleet.is_some()
     }
 
-    /// Whether this dashboard can show only tables: it has no fleet, store or mapping editor.
+    /// Whether this dashboard shows only tables, because it has no fleet, store or mapping editor.
     pub(crate) fn has_tables_only(&self) -> bool {
         let has_more = self.has_fleet() || self.has_store() || self.editor().is_some();
         !self.dashboard.tables.is_empty() && !has_more
@@ -111,8 +111,8 @@ impl Visit {
         self.dashboard.editor.as_ref()
     }
 
-    /// The mapping editor, if the visitor may use it. This needs the right to change all applications, because mappings
-    /// belong to all of them.
+    /// The mapping editor, if the visitor may use it. Visitors need the right to change all applications, because
+    /// mappings are used by all.
     pub(crate) fn usable_editor(&self) -> Result<&Editor, Problem> {
         let bench = self.editor();
         let bench = bench.ok_or_else(|| {
@@ -131,12 +131,12 @@ impl Visit {
         !self.visitor.rights.is_read_only()
     }
 
-    /// The applications whose crawls, pages and records the visitor may see; `None`: all.
+    /// The applications whose crawls, pages and records the visitor may see; `None` means all.
     pub(crate) fn apps(&self) -> Option<Vec<String>> {
         self.visitor.rights.apps()
     }
 
-    /// Whether the session, if one is required, is still valid.
+    /// Whether the session is still valid. Always true if no session is required.
     pub(crate) fn is_session_valid(&self) -> bool {
         let tokens = self.dashboard.protection.get().tokens;
         match (&tokens, &self.session) {
@@ -149,7 +149,7 @@ impl Visit {
         }
     }
 
-    /// An error if the visitor is limited to some applications, because the request concerns all.
+    /// Fails if the visitor's rights are limited to some applications, because the request concerns all of them.
     pub(crate) fn require_whole_fleet(&self) -> Result<(), Problem> {
         match self.visitor.rights.is_limited_to_apps() {
             true => Err(Problem::forbidden(
@@ -159,7 +159,7 @@ impl Visit {
         }
     }
 
-    /// An error if the visitor may not see this application.
+    /// Fails if the visitor may not see this application.
     pub(crate) fn require_app(&self, app_id: &str) -> Result<(), Problem> {
         match self.visitor.rights.permits_app(app_id) {
             true => Ok(()),
@@ -167,8 +167,8 @@ impl Visit {
         }
     }
 
-    /// Writes an action that this visitor has done only at the dashboard, not in a fleet, into the audit log, if there
-    /// is one. The entry is on disk when the call returns.
+    /// Adds an action that the visitor has done at the dashboard to the audit log, if there is one. Actions of the
+    /// fleet are recorded by the fleet. The entry is on disk when this returns.
     pub(crate) async fn write_audit_entry(
         &self,
         action: &str,
@@ -217,7 +217,7 @@ impl Visit {
         )
     }
 
-    /// Renders a template with all its values.
+    /// Renders a template with its content and the values of the layout.
     fn render_template(&self, template: &str, title: &str, mut content: Value) -> String {
         let message = self
             .query_value("message")

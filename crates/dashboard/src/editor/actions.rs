@@ -19,18 +19,18 @@ use crate::answer::{Problem, Shown, json as json_answer};
 use crate::form::Form;
 use crate::visit::Visit;
 
-/// A request of the script.
+/// A request of the mapping editor's script.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ScriptRequest {
     mapping: Option<Value>,
     said: Option<std::collections::BTreeMap<String, Vec<PointedField>>>,
-    /// The file to save to, for a mapping that has none yet.
+    /// The file in which a new mapping is to be saved.
     file: Option<String>,
     field: String,
-    /// The number of a page.
+    /// The number of the page in the draft that the request is about.
     page: usize,
-    /// Pages to keep as golden cases.
+    /// The numbers of the pages that are to be kept as golden cases, which are tests of the mapping.
     golden: Vec<usize>,
     add: Option<PageSource>,
 }
@@ -92,7 +92,7 @@ async fn run_action(
     }
 }
 
-/// Stores the changes that came with a request.
+/// Stores the changes of the draft that came with a request.
 async fn store_changes(bench: &Editor, id: &str, asked: &mut ScriptRequest) -> Result<(), Problem> {
     let (mapping, said, file) = (asked.mapping.take(), asked.said.take(), asked.file.take());
     if mapping.is_none() && said.is_none() && file.is_none() {
@@ -114,7 +114,7 @@ async fn store_changes(bench: &Editor, id: &str, asked: &mut ScriptRequest) -> R
         .await
 }
 
-/// The draft, and its faults.
+/// A draft as JSON, with the faults and warnings of its mapping.
 pub(super) async fn draft_with_faults(bench: &Editor, draft: Draft) -> Value {
     let checked = check(bench, &draft).await;
     json!({"draft": draft, "faults": checked.faults, "warnings": checked.warnings})
@@ -126,8 +126,8 @@ async fn check(bench: &Editor, draft: &Draft) -> CheckResult {
     checking.await.unwrap_or_default()
 }
 
-/// All mapping files with the draft in place of its own file, or the draft's file alone if the set has faults; and the
-/// draft's name. Returns an error if the draft itself has faults.
+/// The mapping files with the draft in place of its own file, and the name of the draft's mapping. If the files have
+/// faults, only the draft's file is returned. Fails if the draft itself has faults.
 async fn sources_with_draft(
     bench: &Editor,
     draft: &Draft,
@@ -143,7 +143,7 @@ async fn sources_with_draft(
     Ok((checked.sources, name.to_owned()))
 }
 
-/// The pages used for learning and trials.
+/// The pages that are used for learning and for trials: those from before a change of the site are left out.
 fn usable_pages(draft: &Draft) -> Vec<&DraftPage> {
     draft.pages.iter().filter(|page| !page.is_former).collect()
 }
@@ -169,7 +169,8 @@ pub(super) async fn run_job(
     Ok(bench.jobs.run(order, &bodies).await?)
 }
 
-/// The statements about a field, with page numbers replaced by positions among these pages.
+/// The user's statements about a field, for a job with these pages. A job knows pages by their positions, not by the
+/// numbers that they have in the draft.
 fn with_page_positions(
     said: Option<&Vec<PointedField>>,
     pages: &[&DraftPage],
@@ -217,7 +218,7 @@ async fn learn(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     Ok(with_difference(draft, learned))
 }
 
-/// The rows that were pointed at, and the rule that reads them.
+/// Learns the rule that reads rows from the rows and values that the user has pointed at.
 async fn learn_rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     let pages = usable_pages(draft);
     let said = draft.said.keys().filter(|name| name.starts_with(ROWS));
@@ -251,7 +252,7 @@ async fn repair(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     Ok(with_difference(draft, repaired))
 }
 
-/// Adds the line-by-line difference between the draft and the proposed mapping to the proposal.
+/// Adds to a proposed mapping the lines in which it differs from the draft.
 fn with_difference(draft: &Draft, mut proposal: Value) -> Value {
     let (old, new) = (
         format!("{:#}", draft.mapping),
@@ -292,7 +293,7 @@ async fn trace(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Pr
     run_job(bench, draft, &[page], Work::Trace { sources, mapping }).await
 }
 
-/// Saves the mapping before the golden cases, because they are useless without it.
+/// Saves the mapping, and then its golden cases, which would be useless without it.
 async fn save(
     visit: &Visit,
     bench: &Editor,
@@ -349,7 +350,8 @@ async fn write_save_audit_entry(
     visit.write_audit_entry("mapping_save", about).await
 }
 
-/// Keeps pages as golden cases. Returns their paths, and why some are not kept.
+/// Keeps pages as golden cases, which are tests of the mapping. Returns the paths of their files, and why some pages
+/// are not kept.
 async fn add_golden_cases(
     bench: &Editor,
     draft: &Draft,

@@ -12,15 +12,15 @@ use super::{Editor, by_fleet};
 use crate::answer::Problem;
 use crate::visit::Visit;
 
-/// The source of pages.
+/// Where the pages to add come from.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum PageSource {
-    /// Fetched once, politely.
+    /// A page that is fetched once, with the politeness of a crawl.
     Url(String),
     /// A page of the store, by its key.
     Stored(String),
-    /// Pages of a crawl with stored bodies: one by its URL, or the last ones.
+    /// Pages of a crawl whose bodies are stored: the one with this URL, or the last ones.
     Crawl {
         app: String,
         crawl: String,
@@ -35,7 +35,7 @@ pub(super) enum PageSource {
     Golden(String),
 }
 
-/// Adds pages. Returns a sentence about the added ones.
+/// Adds pages to a draft. Returns a sentence for the user about the added pages.
 pub(super) async fn add_pages(
     visit: &Visit,
     bench: &Editor,
@@ -96,7 +96,7 @@ pub(super) async fn add_pages(
     })
 }
 
-/// Adds as many pages as fit. Returns their number, and why no more fit.
+/// Adds pages until the draft is full. Returns how many were added, and why not all.
 pub(super) async fn add_fitting_pages(
     bench: &Editor,
     id: &str,
@@ -127,7 +127,7 @@ pub(super) async fn golden_pages(
     reading.await
 }
 
-/// Fetches a page. With a fleet and a store, only the fleet sends requests to sites.
+/// Fetches a page. If there are a fleet and a store, the fleet fetches it, so that only one crawler visits the site.
 async fn fetch(
     visit: &Visit,
     bench: &Editor,
@@ -151,7 +151,8 @@ async fn fetch(
     })
 }
 
-/// An uploaded file. Without a URL it gets one that cannot be fetched.
+/// The page of a draft that is made from an uploaded file. If the user gives no URL for it, it gets one that cannot be
+/// fetched.
 pub(super) fn page_from_upload(name: &str, url: &str, body: &[u8]) -> Result<NewPage, Problem> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let given = match url.trim() {

@@ -11,7 +11,8 @@ use super::{Editor, copies, stored, view};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The document inside the frame: the copy of one page of the alert, which the query names.
+/// The document inside the frame: the copy of the page that the query names, with the values marked that the mapping
+/// reads.
 pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     let bench = visit.usable_editor()?;
     let page = visit.query_value("page").unwrap_or_default();
@@ -22,7 +23,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
         .ok_or_else(|| Problem::not_found("the text of this page was not kept"))?;
     let head = PageHead {
         url,
-        // The text was already decoded when the alert stored it.
+        // The text was decoded when the alert stored it, so it is UTF-8 here.
         content_type: Some(String::from("text/html; charset=utf-8")),
         ending: String::new(),
         bytes: body.len() as u64,
@@ -49,7 +50,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     copies::document(&copy, Purpose::Reading(&element_numbers(&read)))
 }
 
-/// The job that traces the mapping as it is saved in the folder; `None` if the mapping has faults.
+/// The order for a job that traces the saved mapping on a page; `None` if the mapping has faults.
 async fn trace_work(bench: &Editor, mapping: &str) -> Result<Option<Work>, Problem> {
     let (text, edited) = view::open_mapping(bench, mapping).await?;
     let checking = bench.with_folder(move |folder| folder.check(&edited, &text));
@@ -62,7 +63,7 @@ async fn trace_work(bench: &Editor, mapping: &str) -> Result<Option<Work>, Probl
     }))
 }
 
-/// The elements that any field was read from.
+/// The numbers of the elements from which fields were read.
 fn element_numbers(read: &Value) -> Vec<u64> {
     let of_fields = read["elements"].as_object().into_iter().flatten();
     let numbers = of_fields.flat_map(|(_, numbers)| numbers.as_array().into_iter().flatten());

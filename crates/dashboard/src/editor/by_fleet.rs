@@ -15,24 +15,24 @@ use crate::views::reading::with_time_limit;
 use crate::views::reasons;
 use crate::visit::Visit;
 
-/// The application of these crawls.
+/// The application that owns the crawls of the mapping editor.
 const APP: &str = "editor";
 
-/// The longest time that a visitor waits for the page. After that, its URL stays queued.
+/// How long a visitor waits for the page. The URL stays queued after that.
 const WITHIN: Duration = Duration::from_secs(50);
 
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
-/// The most consecutive redirects, as in crawls. Each is a task of its own.
+/// How many redirects in a row are followed, as in crawls. The fleet fetches each target as a task of its own.
 const MOST_REDIRECTS: usize = 5;
 
 enum UrlState {
     Page(NewPage),
-    /// The fleet has not finished this URL yet. It is the requested URL, or the target of its redirects.
+    /// The fleet has not fetched this URL yet: the requested one, or the target of its redirects.
     Waits(Url),
 }
 
-/// Returns the page of a URL, which this draft's crawl has fetched earlier or fetches now.
+/// Returns the page of a URL. If the crawl of this draft has not fetched it before, the fleet fetches it now.
 pub(super) async fn fetch(visit: &Visit, draft: &str, url: &Url) -> Result<NewPage, Problem> {
     let opened = visit.open_store().await?;
     let crawl = CrawlId::new(APP, draft);
@@ -60,7 +60,7 @@ pub(super) async fn fetch(visit: &Visit, draft: &str, url: &Url) -> Result<NewPa
     )))
 }
 
-/// The state of the URL in the store.
+/// The page of a URL, if the store has it, or the URL that is still to be fetched. Redirects are followed.
 async fn stored_state(
     browse: &dyn Browse,
     crawl: &CrawlId,
@@ -108,7 +108,7 @@ fn describe_outcome(outcome: &str, page: &Value) -> String {
     }
 }
 
-/// A backoff may last for hours, so an error is returned instead of waiting.
+/// Fails if the site is backing off after errors, because that may last for hours.
 async fn refuse_if_backing_off(visit: &Visit, url: &Url) -> Result<(), Problem> {
     let site = site(url);
     let known = visit

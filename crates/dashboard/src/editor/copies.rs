@@ -11,14 +11,14 @@ use super::{Editor, actions, frame};
 use crate::answer::{Problem, Shown, with_content_type, with_header};
 use crate::secrets::new_secret;
 
-/// Shows the copy of a page as the document of the frame.
+/// Shows the copy of a page of a draft, as the document in the frame.
 pub(super) async fn show(bench: &Editor, id: &str, number: usize) -> Shown {
     let draft = bench.load_draft(id).await?;
     let copy = load_or_make_copy(bench, &draft, number).await?;
     document(&copy, Purpose::Pointing)
 }
 
-/// The document that contains a finished copy.
+/// The answer with a finished copy as the document in the frame.
 pub(super) fn document(copy: &Value, purpose: Purpose<'_>) -> Shown {
     let nonce = new_secret().map_err(Problem::internal_error)?;
     let html = copy["html"].as_str().unwrap_or_default();
@@ -48,7 +48,7 @@ async fn load_or_make_copy(bench: &Editor, draft: &Draft, number: usize) -> Resu
     let copy = actions::run_job(bench, draft, &[page], Work::Copy).await?;
     let (id, text) = (draft.id.clone(), copy.to_string());
     let writing = bench.with_drafts(move |drafts| {
-        // A copy that cannot be stored is made again at the next request.
+        // If the copy cannot be stored, it is made again at the next request.
         let _ = write_private(&drafts.copy_path(&id, number)?, text.as_bytes());
         Ok(())
     });

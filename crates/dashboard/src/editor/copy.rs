@@ -14,14 +14,14 @@ use webfill_document::{Document, NodeRef};
 
 use self::elements::{Display, display_of};
 
-/// The limits of a copy. Everything beyond them is left out, and the copy says so.
+/// The limits of a copy. What exceeds them is left out, and the copy says so.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Elements that are written.
+    /// The most elements of a copy.
     pub elements: usize,
-    /// Bytes of the whole copy, approximately.
+    /// The most bytes of a copy, approximately.
     pub bytes: usize,
-    /// Levels of elements. The text of deeper ones is on the last level.
+    /// The greatest depth of elements. The text of deeper elements is moved up to the last level.
     pub depth: usize,
 }
 
@@ -40,11 +40,11 @@ impl Default for Bounds {
 pub struct Copy {
     pub html: String,
     pub elements: usize,
-    /// Something was left out.
+    /// Whether something was left out because of the limits.
     pub is_cut: bool,
 }
 
-/// Copies a page.
+/// Copies a page, so that a browser can show it without danger.
 pub fn copy(document: &Document, bounds: Bounds) -> Copy {
     let mut writer = Writer {
         copy: Copy {
@@ -66,7 +66,7 @@ pub fn copy(document: &Document, bounds: Bounds) -> Copy {
     writer.copy
 }
 
-/// The text of a page that has no elements, such as JSON.
+/// The copy of a page that has no elements, such as a JSON page: its text.
 pub fn copy_of_text(text: &str, bounds: Bounds) -> Copy {
     let most = text.floor_char_boundary(bounds.bytes.min(text.len()));
     let mut html = String::from("<pre>\n");
@@ -88,7 +88,7 @@ struct Writer<'d> {
     copy: Copy,
     bounds: Bounds,
     depth: usize,
-    /// The remaining steps as a stack: the next step is the last element.
+    /// The steps that are still to be done, as a stack. The next one is the last.
     steps: Vec<Step<'d>>,
 }
 
@@ -140,7 +140,7 @@ impl<'d> Writer<'d> {
         self.steps[first..].reverse();
     }
 
-    /// Writes a text that describes an element, in place of its content.
+    /// Writes a text in place of an element's content, for example the alternative text of an image.
     fn write_description(&mut self, node: NodeRef<'d>, class: &'static str, text: String) {
         if self.write_start_tag(node, "span", class) {
             self.write_text(&text);
@@ -156,7 +156,7 @@ impl<'d> Writer<'d> {
         }
     }
 
-    /// Writes a start tag. Returns whether it fitted.
+    /// Writes a start tag, unless the copy is full. Returns whether it was written.
     fn write_start_tag(
         &mut self,
         node: NodeRef<'d>,
@@ -201,7 +201,7 @@ impl<'d> Writer<'d> {
     }
 }
 
-/// The style class of an element. Content that a browser would hide is shown dimmed, because mappings read it too.
+/// The style class of an element. Content that browsers would hide is shown dimmed, because mappings can read it.
 fn class_of(node: NodeRef<'_>) -> &'static str {
     let style = node.attribute("style").unwrap_or_default();
     let hides = |rule: &str| {
@@ -235,7 +235,7 @@ fn image_text(node: NodeRef<'_>) -> String {
     }
 }
 
-/// Writes a text of the page. Characters that browsers may misinterpret are left out.
+/// Writes a text of the page as escaped markup. Characters that browsers may misinterpret are left out.
 fn escape(text: &str, html: &mut String) {
     for character in text.chars() {
         match character {

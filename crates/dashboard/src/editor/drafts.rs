@@ -19,53 +19,53 @@ use webfill_service::whole_file::write_private;
 use super::job::{MOST_BYTES, MOST_PAGES, PageHead, PointedField};
 use super::mappings::Edited;
 
-/// The most drafts kept.
+/// How many drafts are kept.
 const MOST_DRAFTS: usize = 20;
 
-/// The largest page.
+/// The largest page of a draft, in bytes.
 pub(crate) const MOST_PAGE_BYTES: usize = 16 << 20;
 
-/// The largest `draft.json`: a draft without the bodies and copies of its pages.
+/// The largest `draft.json`, in bytes. It contains the draft without the bodies and copies of its pages.
 const MOST_DRAFT_BYTES: usize = 8 << 20;
 
 const DRAFT: &str = "draft.json";
 
-/// An unfinished mapping.
+/// A draft: an unfinished mapping with the pages on which it is tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Draft {
     pub(crate) id: String,
     pub(crate) edited: Edited,
     pub(crate) mapping: Value,
     pub(crate) pages: Vec<DraftPage>,
-    /// The user's statements about each field. They name pages by their numbers.
+    /// For each field, the elements that the user has pointed at. Pages are given by their numbers.
     pub(crate) said: BTreeMap<String, Vec<PointedField>>,
     pub(crate) repairs: Option<Repairs>,
 }
 
-/// The alert that this draft shall end by a repaired mapping.
+/// The alert that is to be resolved by repairing the mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Repairs {
     pub(crate) mapping: String,
-    /// When the change was first seen, as ISO 8601. Values read from then on may be wrong.
+    /// When the change of the site was first seen, in ISO 8601. Values that were read later may be wrong.
     pub(crate) changed_at: String,
 }
 
 /// A page of a draft.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DraftPage {
-    /// Unique among the pages of the draft.
+    /// A number that no other page of the draft has.
     pub(crate) number: usize,
-    /// The source, for people.
+    /// Where the page comes from, in words for the user.
     pub(crate) from: String,
     pub(crate) url: String,
     pub(crate) content_type: Option<String>,
     pub(crate) ending: String,
     pub(crate) bytes: u64,
-    /// The values of fields that the page is known to have, from its records, golden cases, or readings before a
-    /// change.
+    /// Values of fields that the page is known to have: from its records, from golden cases, or as read before the site
+    /// changed.
     pub(crate) known: BTreeMap<String, Vec<String>>,
-    /// Whether the page was stored before the change that a repair is about. Such a page is shown, but not used for
-    /// learning.
+    /// Whether the page is from before the change of the site that a repair is about. Such a page is shown but not used
+    /// for learning.
     pub(crate) is_former: bool,
 }
 
@@ -81,7 +81,7 @@ impl DraftPage {
     }
 }
 
-/// A page to be added to a draft.
+/// A page that is to be added to a draft.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NewPage {
     pub(crate) from: String,
@@ -93,7 +93,7 @@ pub(crate) struct NewPage {
     pub(crate) is_former: bool,
 }
 
-/// Why a draft is missing or was not changed.
+/// Why a draft is not found or was not changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DraftError {
     #[error("draft not found: it was removed, or dropped for newer ones")]
@@ -104,7 +104,7 @@ pub(crate) enum DraftError {
     Io(#[from] io::Error),
 }
 
-/// A draft in a list.
+/// A draft in the list of drafts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct DraftRow {
     pub(crate) id: String,
@@ -117,7 +117,7 @@ pub(crate) struct DraftRow {
 #[derive(Debug)]
 pub(crate) struct Drafts {
     folder: PathBuf,
-    /// Only one thread changes drafts at a time.
+    /// Locked while a thread changes drafts, so that only one does at a time.
     changing: Mutex<()>,
 }
 
@@ -129,7 +129,8 @@ impl Drafts {
         }
     }
 
-    /// Begins a draft; `id` is unused. If there are too many drafts, those unchanged for the longest time are removed.
+    /// Creates a draft under an unused id. If there are too many drafts, those that were changed longest ago are
+    /// removed.
     pub(crate) fn create(
         &self,
         id: &str,
@@ -166,7 +167,7 @@ impl Drafts {
         }
     }
 
-    /// Changes a draft. If the change is refused, nothing is stored.
+    /// Changes a draft. If `change` fails, nothing is stored.
     pub(crate) fn change<T>(
         &self,
         id: &str,
@@ -179,8 +180,9 @@ impl Drafts {
         Ok(done)
     }
 
-    /// Adds a page, and returns its number. It replaces a page with the same URL, except that pages from before and
-    /// after a change are kept apart. If both have the same content, the number and the statements stay.
+    /// Adds a page to a draft, and returns its number. It replaces a page with the same URL, but a page from before a
+    /// change of the site never replaces one from after it, or the other way round. If the content is the same, the
+    /// number and the user's statements about the page are kept.
     pub(crate) fn add_page(&self, id: &str, page: NewPage) -> Result<usize, DraftError> {
         let bytes = page.body.len() as u64;
         if page.body.len() > MOST_PAGE_BYTES {
@@ -258,12 +260,12 @@ impl Drafts {
         Ok(rows)
     }
 
-    /// The file of a page's body.
+    /// The path of the file with a page's body.
     pub(crate) fn body_path(&self, id: &str, number: usize) -> Result<PathBuf, DraftError> {
         Ok(self.folder_of(id)?.join(format!("page-{number}")))
     }
 
-    /// The file of a page's copy, once it is made.
+    /// The path of the file with a page's copy. It exists once the copy is made.
     pub(crate) fn copy_path(&self, id: &str, number: usize) -> Result<PathBuf, DraftError> {
         Ok(self.folder_of(id)?.join(format!("copy-{number}.json")))
     }
@@ -318,18 +320,18 @@ impl Drafts {
     }
 }
 
-/// Removes the statements about a page, and its files.
+/// Removes the user's statements about a page of a draft, and the page's files.
 fn remove_statements_and_files(draft: &mut Draft, folder: &Path, number: usize) {
     for pointed in draft.said.values_mut() {
         pointed.retain(|one| one.page != number);
     }
     for name in [format!("page-{number}"), format!("copy-{number}.json")] {
-        // A file that cannot be removed now is removed with the draft's folder.
+        // If this fails, the file is removed together with the draft's folder.
         let _ = fs::remove_file(folder.join(name));
     }
 }
 
-/// Drafts are named by hexadecimal digits, which cannot lead out of the folder.
+/// Whether a text is the id of a draft. Ids are hexadecimal digits, so they cannot lead out of the folder.
 fn is_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -392,7 +394,8 @@ mod tests {
             "it is the same"
         );
         assert_eq!(drafts.get(&draft.id).unwrap().said["name"].len(), 1);
-        // The page has changed: it gets a new number, so that statements about the old one do not apply.
+        // The content of the page has changed. So it gets a new number, and statements about the old content no longer
+        // apply.
         assert_eq!(drafts.add_page(&draft.id, page("a", 4)).unwrap(), 2);
         let now = drafts.get(&draft.id).unwrap();
         assert_eq!(

@@ -5,12 +5,12 @@
 //! the script with the nonce of this answer runs, and it can only be embedded in the dashboard's page. It exchanges
 //! only numbers with the outer page.
 
-/// The script and the style sheet. They are inlined, because a document with an origin of its own cannot request them
-/// from the dashboard.
+/// The script and the style sheet of the frame's document. They are inlined, because the document has an origin of its
+/// own and cannot load them from the dashboard.
 const SCRIPT: &str = include_str!("../../assets/frame.js");
 const STYLE: &str = include_str!("../../assets/frame.css");
 
-/// The `Content-Security-Policy` of a document whose script has this nonce.
+/// The `Content-Security-Policy` of the frame's document, in which only the script with this nonce may run.
 pub(super) fn content_security_policy(nonce: &str) -> String {
     format!(
         "sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
@@ -18,17 +18,17 @@ pub(super) fn content_security_policy(nonce: &str) -> String {
     )
 }
 
-/// What the visitor does with a copy.
+/// What the visitor uses the copy of a page for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose<'a> {
-    /// The visitor points at its elements.
+    /// The visitor points at elements, to show which values to read.
     Pointing,
-    /// The visitor sees these elements marked: a mapping has read them.
+    /// The visitor sees which elements a mapping has read: those with these numbers.
     Reading(&'a [u64]),
 }
 
 impl Purpose<'_> {
-    /// The HTML attributes of the element around the copy.
+    /// The HTML attributes of the element that contains the copy.
     fn attributes(self) -> String {
         match self {
             Purpose::Pointing => String::from(
@@ -47,7 +47,7 @@ impl Purpose<'_> {
     }
 }
 
-/// The whole document. `copy` is the markup of a copy; `nonce` consists of hexadecimal digits.
+/// The whole document in the frame. `copy` is the markup of a copied page, and `nonce` consists of hexadecimal digits.
 pub(super) fn document(copy: &str, is_cut: bool, purpose: Purpose<'_>, nonce: &str) -> String {
     let attributes = purpose.attributes();
     let cut = match is_cut {

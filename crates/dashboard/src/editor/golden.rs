@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::drafts::{MOST_PAGE_BYTES, NewPage};
 use super::known::known_values;
 
-/// A larger file is not a golden case.
+/// The largest file that is read as a golden case, in bytes.
 const MOST_CASE_BYTES: u64 = 4 << 20;
 
-/// The golden cases of a mapping, in order of name, up to a limit. Other files are skipped.
+/// Reads the golden cases of a mapping, in the order of their names, at most `most`. Other files are skipped.
 pub(super) fn read_pages(mappings: &Path, mapping: &str, most: usize) -> Vec<NewPage> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if mapping.starts_with('.') || !mapping.chars().all(is_plain) {

@@ -6,18 +6,18 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use webfill_urls::Url;
 
-/// A fetched page.
+/// A page as it was fetched for the mapping editor.
 #[derive(Debug, Clone, Default)]
 pub struct FetchedPage {
     /// The final URL, after redirects.
     pub url: String,
     pub content_type: Option<String>,
-    /// The ending of the name of its stored file, without the dot.
+    /// The file name extension for its body, without the dot.
     pub ending: String,
     pub body: Vec<u8>,
 }
 
-/// A page, and the result that a mapping must yield on it from now on.
+/// A golden case, which is a test of a mapping: a page, and the result that the mapping must yield on it.
 #[derive(Debug, Clone)]
 pub struct GoldenCase {
     pub mapping: String,
@@ -27,17 +27,17 @@ pub struct GoldenCase {
     pub body: Vec<u8>,
     pub fields: Map<String, Value>,
     pub links: Vec<String>,
-    /// For each rule that reads rows: `{"dataset", "rows": [{FIELD: VALUE}]}`.
+    /// The expected rows, for each rule that reads rows: `{"dataset", "rows": [{FIELD: VALUE}]}`.
     pub rows: Vec<Value>,
 }
 
 /// The services that the mapping editor needs from the program which contains the dashboard.
 #[async_trait]
 pub trait Host: Send + Sync + std::fmt::Debug {
-    /// Returns a page for the mappings of this folder. A stored copy is used if there is one; otherwise the page is
-    /// fetched by a single polite request and stored. The error is for people.
+    /// Returns the page of a URL, for the mappings in this folder. If no copy is stored, the page is fetched by a
+    /// single polite request and stored. The error is a text for users.
     async fn fetch(&self, mappings: &Path, url: &Url) -> Result<FetchedPage, String>;
 
-    /// Adds a golden case to the mappings of a folder, as `webfill mapping save` does. Returns the path of the case.
+    /// Adds a golden case to the mappings in a folder, as `webfill mapping save` does. Returns the path of its file.
     async fn add_golden_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String>;
 }

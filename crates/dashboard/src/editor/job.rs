@@ -24,21 +24,21 @@ use webfill_mapping::Source;
 pub use child::{Decode, Decoded, run};
 pub use parent::{JobError, Jobs};
 
-/// The limits of a job: bytes of memory beyond those of the program itself, and seconds of CPU time.
+/// The limits of a job: memory in bytes, in addition to that of the program itself, and CPU time.
 pub const MEMORY_BYTES: u64 = 1 << 30;
 pub const CPU_SECONDS: u64 = 60;
 
-/// The most pages of one job.
+/// How many pages one job may have.
 pub const MOST_PAGES: usize = 20;
 
-/// The most bytes of all pages of one job together.
+/// The largest total size of the pages of one job, in bytes.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// A task for a job.
+/// The order for a job: what to do, on which pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
     pub work: Work,
-    /// The pages, in the order in which their bodies follow.
+    /// The pages. Their bodies follow in the same order.
     pub pages: Vec<PageHead>,
 }
 
@@ -48,32 +48,32 @@ pub struct PageHead {
     /// The final URL after redirects, in canonical form.
     pub url: String,
     pub content_type: Option<String>,
-    /// The ending of its file's name, without the dot; empty if there is none.
+    /// The extension of the file name, without the dot; empty if there is none.
     pub ending: String,
     pub bytes: u64,
-    /// The values of fields that the page is known to have, from its records, golden cases, or readings before a
-    /// change.
+    /// Values of fields that the page is known to have: from its records, from golden cases, or as read before the site
+    /// changed.
     pub known: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// Makes a copy of the only page, for display.
+    /// Makes a copy of a single page that a browser can show.
     Copy,
     /// Reads each page by a mapping.
     Read {
         sources: Vec<Source>,
         mapping: String,
-        /// Whether values are returned whole, for golden cases. Otherwise they are shortened for display.
+        /// Whether values are returned whole, as golden cases need them. Otherwise they are shortened for display.
         is_whole: bool,
     },
-    /// Traces each step of a mapping on the only page.
+    /// Traces each step of a mapping on a single page.
     Trace {
         sources: Vec<Source>,
         mapping: String,
     },
-    /// Finds chains for a field that read the elements that the user has pointed at.
+    /// Finds chains that read the elements that the user has pointed at as values of a field.
     Candidates {
         field: String,
         said: Vec<PointedField>,
@@ -83,39 +83,39 @@ pub enum Work {
         name: String,
         said: BTreeMap<String, Vec<PointedField>>,
     },
-    /// Learns rows from the row elements, and the elements within rows, that the user has pointed at.
+    /// Learns a rule for rows from the elements that the user has pointed at: whole rows, and values in rows.
     Rows {
         name: String,
         dataset: String,
         said: BTreeMap<String, Vec<PointedField>>,
     },
-    /// Repairs the fields of a mapping that no longer read the known values.
+    /// Repairs the fields of a mapping that do not yield the known values of the pages.
     Repair { mapping: Value },
 }
 
-/// The name under which a draft stores the elements pointed at as rows. The elements pointed at as values of a field
-/// within rows are stored under this name, a dot and the name of the field. No field has this name.
+/// In a draft, the name for elements that the user has pointed at as rows. For values of a field in rows, a dot and the
+/// field's name follow. No field has this name.
 pub(super) const ROWS: &str = "#rows";
 
-/// The statements of a person about a field on one page.
+/// What a user has said about a field on one page, by pointing at elements.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PointedField {
     /// The position of the page in the order's list of pages.
     pub page: usize,
-    /// Numbers of elements whose text is a value.
+    /// The numbers of elements whose text is a value of the field.
     pub right: Vec<usize>,
-    /// Numbers of elements whose text is not a value.
+    /// The numbers of elements whose text is not a value of the field.
     pub wrong: Vec<usize>,
     /// Whether the page has no value for this field.
     pub absent: bool,
 }
 
-/// The result of an order.
+/// The answer of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     Done(Value),
-    /// Why the order cannot be carried out, for people.
+    /// The order cannot be carried out. The text says why, for users.
     Refused(String),
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The most values kept of one field, and the most characters of each.
+/// How many values of a field are kept, and how many characters of each value.
 const MOST_VALUES: usize = 50;
 const MOST_CHARS: usize = 2_000;
 
-/// How a field's value that was read compares with its known value. Variants that need attention come first.
+/// How the value that was read for a field compares with its known value. Verdicts that need attention come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
@@ -33,7 +33,7 @@ pub(super) fn known_values(fields: &Map<String, Value>) -> BTreeMap<String, Vec<
     fields.iter().filter_map(of_field).collect()
 }
 
-/// The texts of a value.
+/// The texts of a value: of each entry if it is a list.
 pub(super) fn texts_of(value: &Value) -> Vec<String> {
     let all = match value {
         Value::Array(values) => values.as_slice(),
@@ -48,7 +48,7 @@ pub(super) fn texts_of(value: &Value) -> Vec<String> {
     all.iter().filter_map(text).take(MOST_VALUES).collect()
 }
 
-/// Compares read values with known ones, ignoring white space and the order of the values.
+/// Compares the values that were read with the known ones. White space and the order of values are ignored.
 pub(super) fn compare(read: &[String], known: Option<&[String]>) -> Verdict {
     let known = known.unwrap_or_default();
     match (read, known) {

@@ -15,19 +15,19 @@ use serde_json::Value;
 use webfill_mapping::{Fault, MappingSet, Source};
 use webfill_service::whole_file::write_whole;
 
-/// The most previous versions kept of a file.
+/// How many previous versions of a file are kept.
 const FORMER_VERSIONS: usize = 10;
 
-/// A larger file is not a mapping.
+/// The largest file that is read as a mapping, in bytes.
 const MOST_BYTES: usize = 4 << 20;
 
-/// A folder of mapping files.
+/// A folder with mapping files.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
 }
 
-/// A mapping of a file.
+/// A mapping in the list of mappings, and the file that contains it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MappingEntry {
     pub file: String,
@@ -35,28 +35,28 @@ pub struct MappingEntry {
     pub description: String,
 }
 
-/// A fault, for the person who edits the mapping.
+/// An error in a mapping, for the user who edits it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MappingFault {
-    /// The file of the fault, if it is not the edited one.
+    /// The file that has the fault; `None` if it is the edited one.
     pub file: Option<String>,
     /// The path within the edited mapping, such as `fields[0].name`.
     pub path: String,
     pub message: String,
 }
 
-/// The result of a check.
+/// The result of checking an edited mapping together with the other files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CheckResult {
     /// Faults that prevent saving.
     pub faults: Vec<MappingFault>,
     pub warnings: Vec<MappingFault>,
-    /// All sources with the edited file, or that file alone if the set cannot be loaded.
+    /// All mapping files, including the edited one. If they cannot be loaded together, only the edited file.
     #[serde(skip)]
     pub sources: Vec<Source>,
 }
 
-/// Why a mapping was not saved. Nothing has changed then.
+/// Why a mapping was not saved. If it was not, nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSaved {
     #[error("fix {} in the mapping first", fault_count_text(.0.len()))]
@@ -76,22 +76,22 @@ fn fault_count_text(count: usize) -> String {
     }
 }
 
-/// The saved file.
+/// A mapping file that was just saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedFile {
     pub path: PathBuf,
-    /// The path of the previous version.
+    /// The file in which the previous version is kept; `None` for a new file.
     pub former: Option<PathBuf>,
     pub version: String,
 }
 
-/// The edited mapping: the only one in its file, or one of its list.
+/// Which mapping is edited: the only one of its file, or one of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Edited {
     pub file: String,
-    /// Its position in the list.
+    /// Its position, if the file contains a list.
     pub place: Option<usize>,
-    /// The version of the file that it was read from; `None` if there was no file.
+    /// The version of the file when it was opened; `None` if there was no file.
     pub version: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl Folder {
         &self.path
     }
 
-    /// All readable mappings, in order of precedence.
+    /// All mappings that can be read, in order of precedence.
     pub fn list(&self) -> Vec<MappingEntry> {
         let mut listed = Vec::new();
         for source in self.read_sources() {
@@ -127,7 +127,7 @@ impl Folder {
         MappingSet::sources_of_dir(&self.path).0
     }
 
-    /// A mapping by its name, with its position.
+    /// Finds a mapping by its name. Also returns its file, position and version.
     pub fn find(&self, name: &str) -> Option<(Value, Edited)> {
         for source in self.read_sources() {
             let mappings = parse_mappings(&source.text);
@@ -145,7 +145,7 @@ impl Folder {
         None
     }
 
-    /// The text of a mapping's file after the edit: only this mapping is replaced in it.
+    /// The text of a mapping's file after the edit. Other mappings in the file stay as they are.
     fn file_text_with_mapping(&self, edited: &Edited, mapping: &Value) -> String {
         let mut whole = mapping.clone();
         if let Some(place) = edited.place
@@ -160,7 +160,7 @@ impl Folder {
         format!("{whole:#}\n")
     }
 
-    /// Checks an edited mapping together with all other files, at the place that it will have among them.
+    /// Checks an edited mapping together with all other files, as if it were saved.
     pub fn check(&self, edited: &Edited, mapping: &Value) -> CheckResult {
         let before = match MappingSet::from_sources(self.read_sources()) {
             Ok(_) => Vec::new(),
@@ -187,10 +187,10 @@ impl Folder {
                 checked.sources = sources;
             }
             Err(errors) => {
-                // Ignore faults that other files already had before this edit.
+                // Faults that other files already had are not the fault of this edit.
                 let is_new = |fault: &&Fault| fault.source == own || !before.contains(fault);
                 checked.faults = errors.0.iter().filter(is_new).map(found).collect();
-                // A set with faults cannot be loaded, so trials use the edited file alone.
+                // The files cannot be loaded together, so trials use only the edited one.
                 sources.retain(|source| source.name == own);
                 checked.sources = sources;
             }
@@ -202,8 +202,8 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// It has faults, its file was changed meanwhile or has an invalid name, or it cannot be written. Nothing has
-    /// changed then.
+    /// The mapping has faults, its file was changed meanwhile or has an invalid name, or the file cannot be written.
+    /// Nothing has changed in these cases.
     pub fn save(&self, edited: &Edited, mapping: &Value) -> Result<SavedFile, NotSaved> {
         check_file_name(&edited.file).map_err(NotSaved::Name)?;
         let path = self.path.join(&edited.file);
@@ -237,12 +237,12 @@ impl Folder {
         };
         if let Err(error) = write_whole(&path, text.as_bytes()) {
             if let Some(former) = &former {
-                // Without a new file, the stored previous version would only duplicate the current one.
+                // Nothing was saved, so the kept previous version would only duplicate the present one.
                 let _ = fs::remove_file(former);
             }
             return Err(failed(error));
         }
-        // The mapping is saved. If an old version could not be removed, the next save tries it again.
+        // The mapping is saved. If an old version cannot be removed, the next save tries again.
         let _ = remove_oldest_versions(&path);
         Ok(SavedFile {
             path,
@@ -266,12 +266,12 @@ fn file_name(source: &Source) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Identifies the content of a file.
+/// The version of a file: a hash of its content.
 fn version(text: &str) -> String {
     webfill_urls::page_hash(text)
 }
 
-/// Rejects a name that a folder of mappings ignores, or that leads out of the folder.
+/// Rejects file names that are ignored in a folder of mappings, and names that lead out of the folder.
 fn check_file_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let stem = name.strip_suffix(".json").unwrap_or_default();
@@ -284,7 +284,7 @@ fn check_file_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Converts a fault for the editor: its path becomes relative to the edited mapping.
+/// Converts a fault for the editor. Its path becomes relative to the edited mapping.
 fn to_mapping_fault(fault: &Fault, own: &str, place: Option<usize>) -> MappingFault {
     let prefix = place.map(|place| format!("[{place}]"));
     let path = match &prefix {
@@ -303,7 +303,7 @@ fn to_mapping_fault(fault: &Fault, own: &str, place: Option<usize>) -> MappingFa
     }
 }
 
-/// Keeps the previous version of a file under the next free number.
+/// Stores the previous version of a file under the next free number, such as `shop.json.3`.
 fn save_former_version(path: &Path, content: &str) -> io::Result<PathBuf> {
     let next = former_version_numbers(path)?
         .last()

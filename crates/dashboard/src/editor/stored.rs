@@ -10,23 +10,23 @@ use webfill_wire::Outcome;
 use super::drafts::{MOST_PAGE_BYTES, NewPage, Repairs};
 use super::known::known_values;
 
-/// The largest stored text of a sample.
+/// The largest stored text of a sample, in bytes.
 const MOST_TEXT: usize = 2 << 20;
 
-/// Alerts shorten values to this number of characters. A value of at least this length may be incomplete, so it is not
+/// Alerts shorten values to this number of characters. A value of this length or more may be incomplete, and is not
 /// used.
 const SHORTENED_CHARS: usize = 200;
 
-/// The most rows of a crawl that are searched for pages with stored bodies.
+/// How many pages of a crawl are searched for pages with stored bodies.
 const MOST_EXAMINED: u32 = 200;
 
-/// How many of the last crawls are searched for a page from before a change.
+/// How many crawls are searched for a page from before the change of a site, the latest first.
 const MOST_CRAWLS: u32 = 20;
 
-/// Values by field.
+/// The values of fields, by field name.
 type Values = BTreeMap<String, Vec<String>>;
 
-/// A page with a stored body, and the values of its records. A failure is described for people.
+/// Loads a page with its stored body, and the values of its records. The error is a text for users.
 pub(super) async fn load_page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, String> {
     let unread = |error: StoreError| format!("the store cannot be read: {error}");
     let page = browse.page(page_id).await.map_err(unread)?;
@@ -37,7 +37,7 @@ pub(super) async fn load_page(browse: &dyn Browse, page_id: &str) -> Result<NewP
     let body = body.ok_or_else(|| {
         format!("{url}: its body was not kept: crawl with --keep-bodies, or fetch the URL here")
     })?;
-    // The text of a rendered page is UTF-8, whatever the server declared.
+    // The text of a rendered page is always UTF-8, whatever the server has declared.
     let content_type = match body.is_rendered {
         true => Some("text/html; charset=utf-8"),
         false => page["content_type"].as_str(),
@@ -63,12 +63,12 @@ fn decompress_body(body: &Body) -> Result<Vec<u8>, String> {
         .map_err(|error| format!("its kept body is damaged: {error}"))
 }
 
-/// The values of the records that the page was fetched for.
+/// Values that the page is known to have: those of the records that it was fetched for.
 async fn load_known_values(browse: &dyn Browse, page: &Value) -> Values {
     let mut known = Values::new();
     let keys = page["records"].as_array().into_iter().flatten();
     for key in keys.filter_map(Value::as_str) {
-        // A page is usable even if its record cannot be read.
+        // If the record cannot be read, the page can still be used.
         let Ok(Some(record)) = browse.record(key).await else {
             continue;
         };
@@ -81,7 +81,7 @@ async fn load_known_values(browse: &dyn Browse, page: &Value) -> Values {
     known
 }
 
-/// Pages of a crawl with a good outcome and a stored body, the last ones first.
+/// Loads pages of a crawl that were fetched successfully and whose bodies are stored, the last ones first.
 pub(super) async fn load_pages_of_crawl(
     browse: &dyn Browse,
     crawl: CrawlId,
@@ -115,7 +115,7 @@ pub(super) async fn load_pages_of_crawl(
     }
 }
 
-/// The current alert of a mapping.
+/// Loads the current alert of a mapping, if it has one.
 pub(super) async fn load_alert(
     store: &dyn Store,
     mapping: &str,
@@ -130,8 +130,8 @@ pub(super) async fn load_alert(
     Ok(read.find_map(|health| health.alert().cloned()))
 }
 
-/// Describes the repair for an alert. The change is dated by the first page after it, or without such a page by the
-/// time of the alert.
+/// Describes the repair that an alert asks for. The change of the site is dated by the first page after it, or by the
+/// alert if there is none.
 pub(super) fn repairs(alert: &Alert) -> Repairs {
     let first = alert.after.iter().map(|page| &page.at).min();
     Repairs {
@@ -140,8 +140,8 @@ pub(super) fn repairs(alert: &Alert) -> Repairs {
     }
 }
 
-/// Adds to each page the values that the mapping read on it before the change. Pages that are themselves from before
-/// the change stay as they are.
+/// Adds to each page the values that the mapping read on it before the change of the site. Pages from before the change
+/// stay as they are.
 pub(super) async fn add_previous_values(
     browse: &dyn Browse,
     repairs: &Repairs,
@@ -172,7 +172,7 @@ pub(super) async fn add_previous_values(
     Ok(())
 }
 
-/// The URL and the text of a page that the current alert of a mapping keeps.
+/// Loads the URL and the text of a page that is kept with the current alert of a mapping.
 pub(super) async fn load_sample_text(
     store: &dyn Store,
     mapping: &str,
@@ -188,8 +188,8 @@ pub(super) async fn load_sample_text(
     }))
 }
 
-/// The pages kept by an alert, from before and after the change. Pages from after it come with the values that were
-/// known before.
+/// Loads the pages that are kept with an alert, from before and after the change of the site. Those from after it get
+/// the values that were read before.
 pub(super) async fn load_pages_of_alert(
     store: &dyn Store,
     browse: &dyn Browse,
@@ -223,7 +223,7 @@ pub(super) async fn load_pages_of_alert(
                 false => "after the change".to_owned(),
             },
             url: sample.url,
-            // The text was already decoded when it was stored.
+            // The text was decoded when it was stored, so it is UTF-8 here.
             content_type: Some("text/html; charset=utf-8".to_owned()),
             body,
             known,
@@ -235,7 +235,7 @@ pub(super) async fn load_pages_of_alert(
     Ok(pages)
 }
 
-/// The values that were read before the change, by URL. Values that may be shortened are left out.
+/// For each URL, the values that were read before the change of the site. Values that may be shortened are left out.
 fn values_before_change(alert: &Alert) -> BTreeMap<String, Values> {
     let is_whole = |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
     let of_page = |page: &webfill_health::KeptPage| {
@@ -246,8 +246,8 @@ fn values_before_change(alert: &Alert) -> BTreeMap<String, Values> {
     alert.before.iter().map(of_page).collect()
 }
 
-/// The values that the user has supplied for the records of a page. They come from no page, so a change of the site
-/// does not affect them.
+/// Loads the values that users have given for the records of a page. They do not come from pages, so they are right
+/// even after a change of the site.
 async fn load_given_values(
     store: &dyn Store,
     browse: &dyn Browse,

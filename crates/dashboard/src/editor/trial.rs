@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::drafts::{Draft, DraftPage};
 use super::known::{Verdict, compare, texts_of};
 
-/// The result for one field on one page.
+/// The result of a trial for one field on one page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Row {
     field: String,
@@ -20,7 +20,7 @@ struct Row {
     known: Vec<String>,
 }
 
-/// The result of a trial. `read` has the job's results for `pages`, in the same order.
+/// The result of a trial as JSON. `read` contains what the job has read on `pages`, in the same order.
 pub(super) fn result_json(draft: &Draft, pages: &[&DraftPage], read: &Value) -> Value {
     let fields = field_names(&draft.mapping);
     let mut rows = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn result_json(draft: &Draft, pages: &[&DraftPage], read: &Value) -> 
     })
 }
 
-/// Counts the verdicts of each field. Fields with the most disagreements come first.
+/// Counts, for each field, how its values compare with the known ones. Fields with the most disagreements come first.
 fn summary(fields: &[String], rows: &[Row]) -> Vec<Value> {
     let mut all: Vec<(&String, BTreeMap<Verdict, usize>)> = Vec::new();
     for field in fields {

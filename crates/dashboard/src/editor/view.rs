@@ -12,13 +12,13 @@ use crate::visit::Visit;
 
 const START: &str = "/dashboard/editor";
 
-/// The most golden cases that are loaded into a new draft.
+/// How many golden cases are loaded into a new draft.
 const FIRST_PAGES: usize = 10;
 
-/// The largest request of the script, which is mostly the mapping.
+/// The largest request of the editor's script, in bytes. Most of it is the mapping.
 const MOST_JSON_BYTES: usize = 8 << 20;
 
-/// The largest body that may be posted below `/dashboard/editor`.
+/// The largest body that may be posted to this path below `/dashboard/editor`, in bytes.
 pub(crate) fn max_body_bytes(parts: &[&str]) -> usize {
     match parts {
         ["draft", _, "upload", ..] => MOST_PAGE_BYTES,
@@ -26,7 +26,7 @@ pub(crate) fn max_body_bytes(parts: &[&str]) -> usize {
     }
 }
 
-/// Shows the views below `/dashboard/editor`.
+/// Shows the pages below `/dashboard/editor`.
 pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     let bench = visit.usable_editor()?;
     match parts {
@@ -84,7 +84,7 @@ async fn show_start(visit: &Visit, bench: &Editor) -> Shown {
     visit.render_page("editor_start.html", "Mapping editor", content)
 }
 
-/// The names of all mappings that have an alert.
+/// Loads the names of all mappings that have an alert.
 async fn load_alerted_mappings(visit: &Visit) -> Result<Vec<String>, Problem> {
     let opened = visit.open_store().await?;
     let states = opened.store.health().await.map_err(Problem::unavailable)?;
@@ -113,7 +113,7 @@ async fn show_draft(visit: &Visit, bench: &Editor, id: &str) -> Shown {
     visit.render_page("editor.html", &format!("Mapping {name}"), content)
 }
 
-/// Begins a draft of an existing or a new mapping, with a page of the store if one is named.
+/// Begins a draft of an existing or a new mapping. If the form names a page of the store, the page is added.
 async fn begin_draft(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let given = |name: &str| {
         form.get(name)
@@ -133,7 +133,7 @@ async fn begin_draft(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     };
     let (mapping, edited) = match given("mapping") {
         Some(name) => match open_mapping(bench, name).await {
-            // The mapping that read the page no longer exists, so a new one begins.
+            // The mapping that has read the page does not exist any more, so a new one is begun.
             Err(_) if page.is_some() => new_mapping(name),
             opened => opened?,
         },
@@ -165,7 +165,7 @@ fn new_mapping(name: &str) -> (serde_json::Value, Edited) {
     (mapping, edited)
 }
 
-/// A mapping's name, derived from the site of a page.
+/// A name for a mapping, made from the site of a page.
 fn mapping_name_from_url(url: &str) -> String {
     let site = webfill_urls::Url::parse(url).map(|url| webfill_urls::site(&url));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
@@ -185,7 +185,7 @@ async fn create_draft(
     bench.with_drafts(begin).await
 }
 
-/// A mapping of the folder, with its file, position and version.
+/// Opens a mapping of the folder. Also returns its file, position and version.
 pub(super) async fn open_mapping(
     bench: &Editor,
     name: &str,
@@ -200,7 +200,7 @@ pub(super) async fn open_mapping(
     })
 }
 
-/// Begins a draft of the mapping of an alert, with the pages kept by the alert.
+/// Begins a draft for repairing the mapping of an alert, with the pages that are kept with the alert.
 async fn begin_repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let name = form.get("mapping").unwrap_or_default();
     let (mapping, edited) = open_mapping(bench, name).await?;
@@ -216,8 +216,8 @@ async fn begin_repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     Ok(see_other(&format!("{START}/draft/{id}")))
 }
 
-/// Selects pages up to the limit: first those from after the change, which learning uses, and then a few from before
-/// it.
+/// Selects as many pages as a draft may have: first those from after the change of the site, which are used for
+/// learning, then a few from before it.
 fn select_pages_within_limit(pages: Vec<NewPage>) -> Vec<NewPage> {
     const FORMER: usize = 5;
     let (former, now): (Vec<NewPage>, Vec<NewPage>) =

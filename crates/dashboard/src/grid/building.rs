@@ -1,4 +1,4 @@
-//! Makes the index: reads the table and its evidence side by side, once.
+//! Makes the index of a table: reads the table and its evidence side by side, once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -16,13 +16,12 @@ use super::files::Files;
 use super::state::State;
 use super::{Column, Grid, Kind, Meta};
 
-/// The most characters of values that the index keeps for one row, and the least and the most that it keeps of one
-/// value.
+/// How many characters of values the index keeps for one row, and how many it keeps of one value at least and at most.
 const ROW_CHARS: usize = 60_000;
 const LEAST_CHARS: usize = 40;
 const MOST_CHARS: usize = 160;
 
-/// Stands for "any column" in `marks`, and for all columns together in `counts`.
+/// The column number that stands for any column in `marks`, and for all columns together in `counts`.
 pub(super) const ANY: i64 = -1;
 
 const TABLES: &str = "
@@ -49,13 +48,13 @@ const TABLES: &str = "
         STRICT, WITHOUT ROWID;
     BEGIN";
 
-/// Makes the index of these files and moves it to its final path. `done` counts the rows written so far.
+/// Makes the index of a table from its files. `done` counts the rows that are written so far.
 pub(super) fn build(files: &Files, done: &AtomicU64) -> Result<(), String> {
     build_atomically(&files.index, |part| write_index(files, part, done))
 }
 
-/// Makes an index under a temporary name, and renames it when it is complete. So a crash of the dashboard never leaves
-/// an incomplete index.
+/// Makes an index under a temporary name, and renames it when it is complete. So an incomplete index is never used,
+/// even after a crash.
 pub(super) fn build_atomically(
     index: &Path,
     make: impl FnOnce(&Path) -> Result<(), String>,
@@ -70,14 +69,14 @@ pub(super) fn build_atomically(
         renamed.map_err(|error| format!("cannot write {}: {error}", index.display()))
     });
     if made.is_err() {
-        // If this fails, the leftover file only takes up space, and the next attempt removes it.
+        // If this fails, the file only takes up space until the next attempt removes it.
         let _ = fs::remove_file(&part);
     }
     made
 }
 
-/// Removes the journal that an interrupted write has left, because SQLite would apply it to the new index, too. The old
-/// index cannot be used without that journal, so it is removed first.
+/// Removes the journal that an interrupted write has left, because SQLite would apply it to the new index. The old
+/// index cannot be used without its journal, so it is removed first.
 fn remove_journal_and_index(index: &Path) -> io::Result<()> {
     let mut journal = index.as_os_str().to_owned();
     journal.push("-journal");
@@ -91,7 +90,7 @@ fn remove_journal_and_index(index: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The temporary path of an index. It contains the process id, because several dashboards may build at the same time.
+/// The temporary path of an index. It contains the process id, because several dashboards may make the same index.
 fn part_path(index: &Path) -> PathBuf {
     let mut part = index.as_os_str().to_owned();
     part.push(format!(".{}.part", std::process::id()));
@@ -104,14 +103,14 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
     index_rows(files, &conn, usize::MAX, done).map(drop)
 }
 
-/// An index of the table's first rows alone, in memory. It is shown while the complete index is made.
+/// Makes an index of the first `rows` rows of a table, in memory. It is shown until the complete index is made.
 pub(crate) fn build_preview(files: &Files, rows: usize) -> Result<Grid, String> {
     let conn = Connection::open_in_memory().map_err(|error| error.to_string())?;
     let meta = index_rows(files, &conn, rows, &AtomicU64::new(0))?;
     Ok(Grid { meta, conn })
 }
 
-/// Writes the index of the first `most` rows.
+/// Indexes the first `most` rows of a table.
 fn index_rows(
     files: &Files,
     conn: &Connection,
@@ -200,7 +199,8 @@ fn index_rows(
     Ok(meta)
 }
 
-/// The columns that `webfill fill` fills or compares, as listed in its `overview.json`; empty if it has written none.
+/// The names of the columns that `webfill fill` fills or compares, from its `overview.json`; empty if the file is
+/// missing.
 fn read_overview_fields(files: &Files) -> BTreeSet<String> {
     let overview = files.wishes.with_file_name("overview.json");
     let overview = fs::read(overview).ok();
@@ -212,7 +212,7 @@ fn read_overview_fields(files: &Files) -> BTreeSet<String> {
         .collect()
 }
 
-/// The text of a cell: a list as its entries joined by `; `, an object as JSON.
+/// The text of a cell. The entries of a list are joined by `; `, and an object is written as JSON.
 pub(crate) fn text_of(cell: &Cell) -> Option<String> {
     match cell {
         Cell::Missing => None,
@@ -242,7 +242,7 @@ impl Columns {
             })
             .collect();
         let names = all.iter().map(|column| column.name.clone());
-        // If several columns have the same name, the name stands for the first one.
+        // Of several columns with the same name, the name means the first one.
         let by_name = names.zip(0..).collect::<Vec<_>>().into_iter().rev();
         Columns {
             by_name: by_name.collect(),
@@ -251,7 +251,7 @@ impl Columns {
         }
     }
 
-    /// The states of a row's cells before its evidence is applied.
+    /// The states of the cells in a row, as far as they are known without evidence.
     fn states_without_evidence(&mut self, cells: &[Option<String>]) -> Vec<u8> {
         let columns = self.all.iter_mut().enumerate();
         let states = columns.map(|(at, column)| {
@@ -270,7 +270,7 @@ impl Columns {
         states.collect()
     }
 
-    /// Applies one line of the evidence: it sets the state of one cell of the row.
+    /// Applies one line of the evidence, which gives the state of one cell of the row.
     fn apply_evidence(&mut self, column: &str, state: &str, states: &mut [u8]) {
         if let (Some(&at), Some(state)) = (self.by_name.get(column), State::from_name(state)) {
             self.all[at].is_field = true;
@@ -290,8 +290,8 @@ impl Columns {
     }
 }
 
-/// The kind of a column whose previous values are of `kind`, after one more value. A text is a number only if it is
-/// written as programs write numbers: `007` is a text.
+/// The kind of a column after one more value, if its values so far are of `kind`. A text counts as a number only if
+/// programs write numbers like it: `007` is a text.
 pub(super) fn merge_kind(kind: Kind, text: &str) -> Kind {
     let is_whole = |text: &str| text.parse::<i64>().is_ok_and(|n| n.to_string() == text);
     let is_number = |text: &str| {
@@ -307,13 +307,13 @@ pub(super) fn merge_kind(kind: Kind, text: &str) -> Kind {
     }
 }
 
-/// Numbers the sites of pages, and counts the rows of each.
+/// The sites of pages, each with a number and the count of its rows.
 #[derive(Default)]
 struct Sites {
     keys: HashMap<String, i64>,
     names: Vec<String>,
     rows: Vec<u64>,
-    /// The last URL and its key: the next cells of a row mostly have the same URL.
+    /// The last URL and the number of its site. Several cells of a row often have the same URL.
     last: (String, i64),
 }
 
@@ -346,7 +346,7 @@ impl Sites {
 mod tests {
     use super::*;
 
-    /// A dashboard has ended in the middle of a write, and has left a journal beside the index.
+    /// A dashboard has ended while it was writing an index, and has left a journal.
     #[test]
     fn a_journal_that_was_left_is_none_of_the_new_index() {
         let place = tempfile::tempdir().unwrap();

@@ -55,8 +55,8 @@ impl Format {
     }
 }
 
-/// An opened table and its filter, ready for a download. Opening precedes the answer, so that an error can still become
-/// an error page.
+/// An open table and its filter, ready to be downloaded. It is opened before the answer begins, so that an error can
+/// still be shown as a page.
 pub(crate) struct Download {
     grid: Grid,
     table: TableReader,
@@ -72,7 +72,7 @@ impl Download {
         format: Format,
     ) -> Result<Download, String> {
         let table = webfill_table::open(files.shown_table()).map_err(|error| error.to_string())?;
-        // If the table has changed since its index was made, the download is refused as a whole.
+        // If the table has changed since its index was made, the download is refused.
         if files.signature() != grid.meta.signature {
             return Err(String::from(
                 "the table has changed: reload the page and try again",
@@ -87,7 +87,7 @@ impl Download {
         })
     }
 
-    /// Writes all rows that match the filter. Writing stops early if the receiver closes the connection.
+    /// Writes all rows that match the filter. Ends early if the browser closes the connection.
     pub(crate) fn send(mut self, pieces: Sender<Bytes>) {
         let columns = self.grid.meta.columns.clone();
         send(self.format, &columns, pieces, |rows| {
@@ -123,24 +123,24 @@ impl Download {
     }
 }
 
-/// A download of a dataset's records.
+/// A download of a dataset's records that match a filter.
 pub(crate) struct RecordDownload {
     pub(crate) browse: Arc<dyn Browse>,
     pub(crate) filter: records::Filter,
     pub(crate) format: Format,
-    /// The runtime on which the store is read.
+    /// The runtime in which the store is read.
     pub(crate) handle: Handle,
 }
 
-/// The number of records that are read at a time.
+/// How many records are read at a time.
 const STEP: usize = 500;
 
-/// The most columns of a download. Records with more fields come from hostile data, or do not form a table.
+/// How many columns a download may have. Records with more fields come from hostile data, or do not form a table.
 const MOST_COLUMNS: usize = 5_000;
 
 impl RecordDownload {
-    /// Reads the records twice: first for the names and kinds of their columns, then for their values. Fields that
-    /// appear only at the second reading are left out.
+    /// Reads the records twice: first to find their columns, then to write their values. Fields that only the second
+    /// pass finds are left out.
     pub(crate) fn send(self, pieces: Sender<Bytes>) {
         let mut found = Found::default();
         let read = self.for_each_document(|document| found.add_document(document));
@@ -167,7 +167,7 @@ impl RecordDownload {
     }
 }
 
-/// The fields of the records read so far, in order of their first appearance.
+/// The fields that were found in records, in the order in which they were found.
 #[derive(Default)]
 struct Found {
     names: Vec<String>,
@@ -203,8 +203,8 @@ impl Found {
         Ok(())
     }
 
-    /// The columns, with the record's id first. A field that is named `id` too gets the name `fields.id`, as in an
-    /// export.
+    /// The columns of the file. The record's id comes first. A field that is also named `id` gets the name `fields.id`,
+    /// as in an export.
     fn columns(&self) -> Vec<Column> {
         const ID: &str = "id";
         let column = |name: String, kind| Column {
@@ -231,7 +231,7 @@ impl Found {
     }
 }
 
-/// Writes a file in this format: `write` supplies the rows.
+/// Writes a file in this format. `write` passes the rows to the writer.
 fn send(
     format: Format,
     columns: &[Column],
@@ -257,8 +257,8 @@ fn send(
     if error.kind() != io::ErrorKind::BrokenPipe {
         tracing::warn!(event = "download_failed", %error, "a table could not be sent to its end");
     }
-    // The reader must notice that a file is incomplete. CSV and JSON lines look complete wherever they end, so they get
-    // a last line that says so; the other formats cannot be read.
+    // The reader must notice that the file is incomplete. A file in CSV or JSON lines looks complete wherever it ends,
+    // so it gets a last line that says so. Incomplete files in other formats cannot be read anyway.
     if matches!(format, Format::Csv | Format::JsonLines) {
         let line = format!("\r\nwebfill: this file is incomplete: {error}\r\n");
         let _ = pieces.blocking_send(line.into());

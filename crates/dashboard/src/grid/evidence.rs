@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The longest line that is read, in bytes, and the most lines that are read of a row.
+/// The longest line that is read, in bytes, and how many lines of one row are read.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_LINES: usize = 20_000;
 
-/// The parts of a line that the index needs.
+/// The parts of a line of evidence that the index needs.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Line {
     pub(crate) row: u64,
@@ -21,10 +21,10 @@ pub(crate) struct Line {
     pub(crate) url: Option<String>,
 }
 
-/// Reads the lines of the evidence, one after another.
+/// Reads the lines of a file with evidence, one after the other.
 pub(crate) struct Lines {
     file: BufReader<File>,
-    /// Where the next line begins.
+    /// The byte position where the next line begins.
     at: u64,
     text: Vec<u8>,
     next: Option<(u64, Line)>,
@@ -65,7 +65,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The next line and the byte where it begins, if it belongs to this row. Lines of earlier rows are skipped.
+    /// The next line and its byte position, if it belongs to this row. Lines of earlier rows are skipped.
     pub(crate) fn next_line_of_row(&mut self, row: u64) -> Result<Option<(u64, Line)>, String> {
         while self.next.as_ref().is_some_and(|(_, line)| line.row < row) {
             self.read_next()?;
@@ -83,8 +83,8 @@ impl Lines {
     }
 }
 
-/// The lines about one cell. The lines of its row begin at byte `at`. If the file has been replaced meanwhile, none is
-/// found.
+/// The lines of evidence about one cell. `at` is the byte position where the lines of its row begin. If the file has
+/// been replaced meanwhile, no lines are found.
 pub(crate) fn read_cell(
     path: &Path,
     at: u64,

@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use super::files::Files;
 use super::{Grid, building, listing};
 
-/// How long a visitor's request waits for an index before the page says that it is being prepared. For a small table it
-/// waits longer, because its index is mostly ready within that time.
+/// How long a request waits for an index before the page says that it is being made. The index of a small table is
+/// mostly ready within a longer time, so such a request waits longer.
 const WAIT: Duration = Duration::from_millis(100);
 const WAIT_IF_SMALL: Duration = Duration::from_secs(2);
 
-/// A table of at most this many bytes is small.
+/// The largest size of a small table, in bytes.
 const SMALL: u64 = 4 << 20;
 
-/// A failed job is tried again after this time.
+/// How long to wait before a failed job is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// The most jobs at a time. Each takes a core.
+/// How many jobs may run at a time. Each uses a processor core.
 const MOST: usize = 2;
 
-/// The background jobs of a dashboard, by the index that each makes.
+/// The background jobs that make indexes of tables, by the path of the index.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs(Arc<Shared>);
 
@@ -39,17 +39,17 @@ enum Job {
     Failed(String, Instant),
 }
 
-/// The result for a visitor who needs an index.
+/// The index that a visitor needs, or how far it is.
 pub(crate) enum IndexOutcome {
     Ready(Box<Grid>),
-    /// The index is not ready. While it is made, the number counts the rows done so far; while it is sorted, it is the
-    /// number of all rows.
+    /// The index is not ready. The number is how many rows are done; while the index is being sorted, it is the number
+    /// of all rows.
     Preparing(u64),
 }
 
 impl Jobs {
-    /// Opens the index of a table. If there is none of the current files, a job makes it, and this call waits for a
-    /// moment.
+    /// Opens the index of a table. If there is none for the present files, a job makes it, and this call waits for it
+    /// for a short time.
     pub(crate) fn open_or_build(&self, files: &Files) -> Result<IndexOutcome, String> {
         if let Some(grid) = Grid::open(files)? {
             return Ok(IndexOutcome::Ready(Box::new(grid)));
@@ -62,7 +62,7 @@ impl Jobs {
         }
     }
 
-    /// Like [`Jobs::open_or_build`], but the index must also be sorted by a column.
+    /// Like [`Jobs::open_or_build`], but the index is also sorted by a column.
     pub(crate) fn open_or_sort(
         &self,
         files: &Files,
@@ -78,7 +78,8 @@ impl Jobs {
         let (own, kind) = (files.clone(), grid.meta.columns[column].kind);
         let rows = grid.meta.rows;
         drop(grid);
-        // Sorting uses the same key as making the index: of two concurrent changes to one index, one would be lost.
+        // Sorting has the same key as making the index, so both never run at once. Otherwise one of two changes to an
+        // index would be lost.
         self.start_or_wait(files, move |_| listing::sort(&own.index, column, kind))?;
         match Grid::open(files)? {
             Some(grid) if listing::is_sorted(&grid, column) => {
@@ -88,8 +89,8 @@ impl Jobs {
         }
     }
 
-    /// Starts a job if none runs for this index, and waits for a moment for its end. Returns the number of rows done so
-    /// far.
+    /// Starts a job for an index unless one is running, and waits a short time for its end. Returns how many rows are
+    /// done.
     fn start_or_wait(
         &self,
         files: &Files,
@@ -112,7 +113,7 @@ impl Jobs {
             jobs.insert(key.to_owned(), Job::Running(Arc::clone(&done)));
             let (shared, own) = (Arc::clone(&self.0), key.to_owned());
             std::thread::spawn(move || {
-                // Without this, a job that panics would count as running for ever.
+                // Without this, a job that panics would count as running forever.
                 let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&done)));
                 let worked = worked.unwrap_or_else(|_| Err(String::from("making it broke down")));
                 let mut jobs = shared.lock();

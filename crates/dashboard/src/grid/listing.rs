@@ -12,27 +12,27 @@ use super::building::{self, ANY};
 use super::state::State;
 use super::{Grid, Kind, index_error};
 
-/// The maximum number of rows checked for one page. The next page continues after them.
+/// How many rows are checked for one page of the list. The next page continues after them.
 const MOST_EXAMINED: u64 = 20_000;
 
-/// The maximum time for searching one page, if few rows match.
+/// How long rows are searched for one page of the list, if few rows match.
 const SEARCH_TIME: Duration = Duration::from_millis(100);
 
-/// Sorting compares only this many characters of a text.
+/// How many characters of a text are compared when rows are sorted.
 const SORTED_CHARS: usize = 64;
 
 /// The rows to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
-    /// If set, only rows with a cell of this state are listed.
+    /// Lists only rows with a cell in this state.
     pub(crate) state: Option<State>,
-    /// If set, the cell in the given state must be in this column.
+    /// Lists only rows in which the cell with the given state is in this column.
     pub(crate) column: Option<usize>,
-    /// If set, only rows with a page of this site are listed.
+    /// Lists only rows with a page of this site.
     pub(crate) site: Option<String>,
 }
 
-/// The order of the list; the default is that of the table.
+/// The order of a list; by default the order of the table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) column: Option<usize>,
@@ -54,17 +54,17 @@ pub(crate) struct Row {
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) rows: Vec<Row>,
-    /// The last row that was checked, if the list continues after it.
+    /// The number of the last row that was checked; `None` at the end of the list.
     pub(crate) next: Option<i64>,
     pub(crate) examined: u64,
 }
 
-/// A filter in the terms of the index, where sites have numeric keys.
+/// A filter in the form in which the index stores rows, where sites are numbers.
 pub(super) struct IndexFilter {
     state: Option<u8>,
     column: Option<usize>,
     site: Option<String>,
-    /// No row has the requested site, so nothing can match.
+    /// Whether no row can match, because no row has the requested site.
     is_empty: bool,
 }
 
@@ -100,7 +100,7 @@ fn site_key(grid: &Grid, name: &str) -> rusqlite::Result<Option<(i64, i64)>> {
 }
 
 impl Grid {
-    /// Reads the rows after `after`, at most `wanted`.
+    /// Reads the rows that follow the row `after`, at most `wanted`.
     pub(crate) fn page(
         &self,
         filter: &Filter,
@@ -137,7 +137,7 @@ impl Grid {
         Ok(search.page)
     }
 
-    /// A row by its number.
+    /// Reads the row with this number.
     pub(crate) fn row(&self, n: i64) -> Result<Option<Row>, String> {
         self.read_row(n).map_err(|error| index_error(&error))
     }
@@ -159,9 +159,10 @@ impl Grid {
         read.optional()
     }
 
-    /// The number of the last row that comes before a line of the file; 0 if there is none. Lines are counted from 1.
+    /// The number of the last row in the index that is before a line of the file; 0 if there is none. Lines count from
+    /// 1.
     pub(crate) fn row_before_line(&self, number: u64) -> Result<i64, String> {
-        // Line numbers increase with row numbers, so bisection finds the row.
+        // Later rows have greater line numbers, so the row can be found by bisection.
         let (mut low, mut high) = (0, i64::try_from(self.meta.rows).unwrap_or(i64::MAX));
         let mut select = self
             .conn
@@ -179,7 +180,7 @@ impl Grid {
         Ok(low)
     }
 
-    /// The number of cells in each state, in one column or in the whole table.
+    /// How many cells are in each state, in one column or in the whole table.
     pub(crate) fn counts(&self, column: Option<usize>) -> Result<Vec<(State, u64)>, String> {
         let read = || -> rusqlite::Result<Vec<(State, u64)>> {
             let sql = "SELECT state, count FROM counts WHERE col = ?1";
@@ -195,7 +196,7 @@ impl Grid {
     }
 }
 
-/// The state of a search for one page of rows.
+/// A search for the rows of one page.
 struct Search<'g> {
     grid: &'g Grid,
     sieve: IndexFilter,
@@ -205,7 +206,8 @@ struct Search<'g> {
 }
 
 impl Search<'_> {
-    /// Reads rows in the order of the table. Of the indexes that apply, the one with the fewest rows is used.
+    /// Reads rows in the order of the table. Of the database indexes that fit the filter, the one with the fewest rows
+    /// is used.
     fn read_in_table_order(&mut self, filter: &Filter, after: Option<i64>) -> rusqlite::Result<()> {
         let conn = &self.grid.conn;
         let after = after.unwrap_or(0);
@@ -242,7 +244,7 @@ impl Search<'_> {
         }
     }
 
-    /// Reads rows in the order of the values of a column; rows without one come last.
+    /// Reads rows in the order of a column's values. Rows without a value come last.
     fn read_in_column_order(
         &mut self,
         column: usize,
@@ -296,13 +298,13 @@ impl Search<'_> {
         let mut check = self.grid.conn.prepare_cached(sql)?;
         let mut last = None;
         while let Some(row) = rows.next()? {
-            // The time limit applies only if few of the checked rows match. Otherwise the page is filled.
+            // The time limit counts only if few of the checked rows match. Otherwise the page will soon be full.
             let is_late =
                 self.page.examined > 4 * self.wanted as u64 && self.began.elapsed() >= SEARCH_TIME;
             let is_full = self.page.rows.len() >= self.wanted
                 || self.page.examined >= MOST_EXAMINED
                 || is_late;
-            // Check at least one row, so that the next page always begins further on.
+            // At least one row is checked, so that the next page always begins after this one.
             if is_full && (last.is_some() || !self.page.rows.is_empty()) {
                 self.page.next = last.or(self.page.rows.last().map(|row| row.n));
                 return Ok(true);
@@ -322,7 +324,7 @@ impl Search<'_> {
     }
 }
 
-/// The SQL expression by which rows are sorted; it is NULL for an empty cell.
+/// The SQL expression for sorting by a column. It is NULL for an empty cell.
 fn sort_expression(column: usize, kind: Kind) -> String {
     let value = format!("json_extract(cells, '$[{column}]')");
     match kind {
@@ -331,7 +333,7 @@ fn sort_expression(column: usize, kind: Kind) -> String {
     }
 }
 
-/// Whether the index already has the order by this column.
+/// Whether the index is already sorted by this column.
 pub(super) fn is_sorted(grid: &Grid, column: usize) -> bool {
     let sql = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
     let found = grid
@@ -340,7 +342,7 @@ pub(super) fn is_sorted(grid: &Grid, column: usize) -> bool {
     found.is_ok()
 }
 
-/// Adds the order by a column to a copy of an index, which then replaces the index.
+/// Sorts a copy of an index by a column. The copy then replaces the index.
 pub(super) fn sort(index: &Path, column: usize, kind: Kind) -> Result<(), String> {
     building::build_atomically(index, |part| {
         let copied = fs::copy(index, part);
@@ -351,7 +353,7 @@ pub(super) fn sort(index: &Path, column: usize, kind: Kind) -> Result<(), String
 
 fn write_order(part: &Path, column: usize, kind: Kind) -> rusqlite::Result<()> {
     let conn = Connection::open(part)?;
-    // An incomplete copy is discarded, so it needs no journal.
+    // An incomplete copy is thrown away, so no journal is needed.
     conn.execute_batch(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536",
     )?;

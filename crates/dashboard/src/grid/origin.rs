@@ -10,7 +10,7 @@ use webfill_urls::canonical_url;
 
 use super::files::Files;
 
-/// A cell of the user's table.
+/// A cell of the user's own table, before it was filled.
 pub(crate) struct Origin {
     id: Option<String>,
     links: Vec<String>,
@@ -27,7 +27,7 @@ struct Wished {
 }
 
 impl Origin {
-    /// Finds the cell of a line and a column, by reading the table up to that line.
+    /// Finds a cell by its line and column. The table is read up to that line.
     pub(crate) fn find(files: &Files, number: u64, column: &str) -> Result<Origin, String> {
         let (table, at) = understand_table(files, column)?;
         let mut reader = webfill_table::open(&files.input).map_err(|error| error.to_string())?;
@@ -41,7 +41,7 @@ impl Origin {
         Err(format!("the table has no row in line {number}"))
     }
 
-    /// The text that separates several values of a column when a person types them.
+    /// The text that separates several values in a cell of this column, also when a user types them.
     pub(crate) fn find_separator(files: &Files, column: &str) -> Result<String, String> {
         let (table, at) = understand_table(files, column)?;
         let separator = table.shapes[at].separator.clone();
@@ -80,12 +80,12 @@ impl Origin {
         }
     }
 
-    /// The values of a text that a person has typed.
+    /// Splits a text that a user has typed into single values.
     pub(crate) fn split_values(&self, text: &str) -> Vec<String> {
         split_text(text, self.separator.as_deref())
     }
 
-    /// The doubt that an answer is about, in the form in which `webfill fill` stores doubts.
+    /// The doubt that an answer decides, in the form in which `webfill fill` stores doubts.
     pub(crate) fn doubt_json(&self, about: &CellEvidence<'_>, page: &[String]) -> Value {
         json!({
             "id": self.id,
@@ -104,7 +104,7 @@ impl Origin {
     }
 }
 
-/// Determines the structure of the table as `webfill fill` does, and the position of a column in it.
+/// Finds the structure of the table in the same way as `webfill fill`, and the position of a column in it.
 fn understand_table(files: &Files, column: &str) -> Result<(Understanding, usize), String> {
     let wished = fs::read(&files.wishes).ok();
     let wished = wished.and_then(|json| serde_json::from_slice::<Wished>(&json).ok());
@@ -122,7 +122,7 @@ fn understand_table(files: &Files, column: &str) -> Result<(Understanding, usize
     Ok((table, at))
 }
 
-/// What the evidence says about a cell: its row, its column and the page.
+/// The row, the column and the page that a cell's evidence names.
 pub(crate) struct CellEvidence<'a> {
     pub(crate) name: &'a str,
     pub(crate) column: &'a str,

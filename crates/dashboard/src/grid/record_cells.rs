@@ -13,10 +13,10 @@ use webfill_wire::Outcome;
 use super::building::text_of;
 use super::state::State;
 
-/// The number of characters of a value that a list shows.
+/// How many characters of a value are shown in a list.
 const SHOWN_CHARS: usize = 160;
 
-/// The names of the fields that a record has or lacks.
+/// The names of the fields that a record has, and of those that it lacks.
 pub(crate) fn field_names(document: &Value) -> impl Iterator<Item = &str> {
     let fields = &document["fields"];
     let names = fields.as_object().into_iter().flatten();
@@ -26,7 +26,8 @@ pub(crate) fn field_names(document: &Value) -> impl Iterator<Item = &str> {
     names.map(|(name, _)| name.as_str()).chain(others)
 }
 
-/// All URLs of a record: those supplied with it, those of its values' sources, and those of its doubts.
+/// All URLs in a record's document: those given with the record, those from which its values come, and those in its
+/// doubts.
 pub(super) fn urls_of(document: &Value) -> impl Iterator<Item = &str> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
@@ -41,7 +42,7 @@ pub(super) fn sites_of(document: &Value) -> impl Iterator<Item = String> {
     urls.map(|url| site(&url))
 }
 
-/// The values of other pages that differ from the field's own value. Incomplete lists are left out.
+/// Values from other pages that differ from the field's value. Incomplete lists are left out.
 pub(crate) fn other_values<'a>(document: &'a Value, name: &str) -> Vec<&'a Value> {
     let own = &document["fields"][name];
     let candidates = document["candidates"][name].as_array();
@@ -53,13 +54,13 @@ pub(crate) fn other_values<'a>(document: &'a Value, name: &str) -> Vec<&'a Value
         .collect()
 }
 
-/// What a record alone shows about a cell, before its pages are looked up.
+/// The state of a cell as far as the record shows it, without looking up its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     State(State),
-    /// The cell has a value of the user. Only the pages show whether they agree.
+    /// The cell has a value that the user has given. The pages show whether they agree with it.
     Given,
-    /// The cell is a gap. Only the pages show why.
+    /// The cell is empty. The pages show why.
     Gap,
 }
 
@@ -85,7 +86,7 @@ impl Known {
     }
 }
 
-/// The state of a cell.
+/// The state of a record's cell, from its document and the results of its pages.
 pub(crate) fn state_of(document: &Value, name: &str, pages: &[PageResult]) -> State {
     match Known::of(document, name) {
         Known::State(state) => state,
@@ -117,7 +118,7 @@ fn state_of_gap(name: &str, pages: &[PageResult]) -> State {
     }
 }
 
-/// The first page with a value for a field that satisfies the condition, and that value.
+/// The first page whose value for a field satisfies the condition, and that value.
 pub(crate) fn value_on_page<'a>(
     pages: &'a [PageResult],
     name: &str,
@@ -129,14 +130,14 @@ pub(crate) fn value_on_page<'a>(
     })
 }
 
-/// The answer that a person has given about a field. A rejection no longer counts once the field has a value.
+/// A person's last answer about a field. A rejection does not count any more once the field has another value.
 pub(crate) fn answer_of<'a>(document: &'a Value, name: &str) -> Option<&'a str> {
     let answer = document["decisions"][name]["answer"].as_str();
     let is_over = |answer: &&str| *answer == "rejected" && has_value(&document["fields"][name]);
     answer.filter(|answer| !is_over(answer))
 }
 
-/// The explanation of a state, for a record.
+/// Explains what a state means for a record's cell.
 pub(crate) fn meaning(state: State) -> &'static str {
     match state {
         State::Filled => "A page has given the value, or a person has accepted it.",
@@ -156,7 +157,7 @@ pub(crate) fn meaning(state: State) -> &'static str {
     }
 }
 
-/// A value as a cell of a table.
+/// A JSON value as a cell of a table.
 pub(crate) fn cell_of(value: &Value) -> Cell {
     match value {
         Value::Null => Cell::Missing,

@@ -17,40 +17,40 @@ use super::building::text_of;
 use super::record_cells::{Known, cell_of, field_names, sites_of, state_of, urls_of};
 use super::state::State;
 
-/// The maximum number of records checked for one page. The next page continues after them.
+/// How many records are checked for one page of the list. The next page continues after them.
 const MOST_EXAMINED: u64 = 20_000;
 
-/// The maximum time for searching one page, if few records match.
+/// How long records are searched for one page of the list, if few records match.
 const SEARCH_TIME: Duration = Duration::from_millis(120);
 
-/// The number of records read together if the filter depends on their pages.
+/// How many records are read together if the filter depends on their pages.
 const STEP: u32 = 200;
 
-/// The most records that can be sorted by a column, because sorting reads all of them.
+/// How many records can be sorted by a column, which means that all of them are read.
 pub(crate) const MOST_SORTED: u64 = 10_000;
 
-/// The maximum number of a record's URLs whose pages are looked up.
+/// How many of a record's URLs have their pages looked up.
 const MOST_URLS: usize = 3;
 
-/// A record's pages are looked up in at most this many crawls.
+/// In how many crawls the pages of a record are looked up.
 const MOST_CRAWLS: usize = 2;
 
-/// Sorting compares only this many characters of a value.
+/// How many characters of a value are compared when records are sorted.
 const SORTED_CHARS: usize = 64;
 
 /// The records to list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     pub(crate) records: RecordFilter,
-    /// If set, only records with a cell of this state are listed.
+    /// Lists only records with a cell in this state.
     pub(crate) state: Option<State>,
-    /// If set, the cell in the given state must be in this column.
+    /// Lists only records in which the cell with the given state is in this column.
     pub(crate) column: Option<String>,
-    /// If set, only records with a page of this site are listed.
+    /// Lists only records with a page of this site.
     pub(crate) site: Option<String>,
 }
 
-/// A record with the results of its pages.
+/// A record, with the results of its pages.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) record: ListedRecord,
@@ -60,13 +60,13 @@ pub(crate) struct Row {
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) rows: Vec<Row>,
-    /// The cursor at which the list continues.
+    /// Where the list continues; `None` at its end.
     pub(crate) next: Option<String>,
     pub(crate) examined: u64,
 }
 
 impl Filter {
-    /// The part of the filter that can be checked on the record without its pages.
+    /// The part of the filter that needs only the record, not its pages.
     fn condition(&self) -> RecordCondition {
         let filter = self.clone();
         RecordCondition::new(move |document| {
@@ -108,7 +108,7 @@ impl Filter {
         })
     }
 
-    /// The names of the columns that the filter checks.
+    /// The columns in which the filter searches for the state.
     fn columns<'a>(&'a self, document: &'a Value) -> Vec<&'a str> {
         match &self.column {
             Some(column) => vec![column.as_str()],
@@ -116,13 +116,13 @@ impl Filter {
         }
     }
 
-    /// Whether the filter depends on the pages of records.
+    /// Whether the results of pages are needed to apply the filter.
     fn needs_pages(&self) -> bool {
         !matches!(self.state, None | Some(State::Filled | State::Conflicting))
     }
 }
 
-/// Reads the page of the list that begins after `after`.
+/// Reads the page of the list that follows the place `after`.
 pub(crate) async fn load_page(
     browse: &dyn Browse,
     filter: &Filter,
@@ -163,7 +163,7 @@ pub(crate) async fn load_page(
     }
 }
 
-/// Adds the results of their pages to records. One request to the store reads all these pages.
+/// Adds the results of their pages to records. All pages are read from the store at once.
 async fn load_rows(
     browse: &dyn Browse,
     records: Vec<ListedRecord>,
@@ -194,7 +194,7 @@ async fn load_rows(
     Ok(rows.collect())
 }
 
-/// A record with its pages.
+/// Adds the results of its pages to one record.
 pub(crate) async fn load_row(
     browse: &dyn Browse,
     record: ListedRecord,
@@ -206,7 +206,7 @@ fn needs_pages(document: &Value) -> bool {
     field_names(document).any(|name| !matches!(Known::of(document, name), Known::State(_)))
 }
 
-/// The keys of the pages that are looked up for a record.
+/// The keys of the pages of a record that are looked up.
 fn page_ids(document: &Value, crawls: &[CrawlId]) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     for url in urls_of(document) {
@@ -224,7 +224,7 @@ fn page_ids(document: &Value, crawls: &[CrawlId]) -> Vec<String> {
         .collect()
 }
 
-/// The value by which a record is sorted. Records without one come last, whether the order ascends or descends.
+/// The value by which a record is sorted. Records without a value come last in both directions.
 #[derive(Debug, Clone, PartialEq)]
 enum SortValue {
     Number(f64),
@@ -254,8 +254,8 @@ impl SortValue {
     }
 }
 
-/// A page of the records of a small dataset, sorted by a column. It begins behind the record with the key `after`;
-/// `None` if that record no longer exists.
+/// A page of the records of a small dataset, sorted by a column. It follows the record with the key `after`. `None` if
+/// that record does not exist any more.
 pub(crate) async fn sorted_page(
     browse: &dyn Browse,
     filter: &Filter,
@@ -277,7 +277,7 @@ pub(crate) async fn sorted_page(
         None => 0,
         Some(after) => match keys.iter().position(|(key, _)| key == after) {
             Some(place) => place + 1,
-            // The record was removed meanwhile.
+            // The record that the page should follow was removed.
             None => return Ok(None),
         },
     };

@@ -14,23 +14,23 @@ pub(crate) enum State {
     Robots,
     BelowPrecision,
     Refused,
-    /// A gap about which no page says anything: the row has no link, or the run has not judged it yet.
+    /// The cell is empty, and no page says why: its row has no link, or the run has not reached it.
     Empty,
-    /// A value of the user that was not compared with any page.
+    /// The cell has a value of the user that was not compared with any page.
     Given,
-    /// A cell of a column that is neither filled nor compared.
+    /// The column of the cell is neither filled nor compared.
     Kept,
 }
 
-/// How a state is named in files and shown to people.
+/// The names of a state: in files, in addresses, and for users.
 struct Words {
     state: State,
-    /// The state's byte in the index.
+    /// The byte that stands for the state in the index.
     byte: u8,
-    /// The state's name in the evidence and in addresses.
+    /// The name of the state in the evidence and in addresses.
     name: &'static str,
     label: &'static str,
-    /// A symbol that is shown with the colour, because not everybody sees colours.
+    /// A symbol that is shown in addition to the colour, because not everybody sees colours.
     sign: &'static str,
     meaning: &'static str,
 }
@@ -158,7 +158,7 @@ impl State {
         found.expect("every state has words")
     }
 
-    /// All states, in the order of the legend.
+    /// All states, in the order in which the legend shows them.
     pub(crate) fn all() -> impl Iterator<Item = State> {
         WORDS.iter().map(|words| words.state)
     }
@@ -187,7 +187,7 @@ impl State {
         !matches!(self, State::Given | State::Kept)
     }
 
-    /// The state as JSON for the templates.
+    /// The state as JSON, for templates.
     pub(crate) fn to_json(self) -> Value {
         let words = self.words();
         json!({

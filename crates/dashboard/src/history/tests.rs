@@ -42,7 +42,7 @@ fn a_sample_covers_the_time_since_the_previous_one() {
             ..sample(1_060)
         }
     );
-    // After a restart, the counters of outcomes begin at 0, and some crawls may be missing.
+    // After a restart of the fleet, the counters of outcomes start at 0, and some crawls may be missing.
     let taken = counters.take_sample(&snapshot(1_120, 400, 3)).unwrap();
     assert_eq!((taken.pages, taken.ended["ok"]), (0, 3));
     assert_eq!(
@@ -96,7 +96,7 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
     let lines = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
     assert!(lines.lines().count() <= 2 * MOST);
     let again = History::open(Some(folder.path()));
-    // `open` merges old samples, so the samples in memory are merged again before the comparison.
+    // `open` merges old samples, so those in memory must be merged as well before they are compared.
     history.thinned_at = 0;
     history.thin_old_samples();
     assert_eq!(again.samples, history.samples);
@@ -119,7 +119,7 @@ fn charts_have_gaps_where_nothing_was_noted() {
         history.add_sample(sample(at)).write();
     }
     let chart = chart_json(&history.samples_between(0, 3_600, 1_000));
-    // A rate is valid from the beginning of its span; the length of the queue is known only at its end.
+    // A rate holds for the whole span of its sample. The length of the queue was only measured at the end of the span.
     assert_eq!(chart["at"], json!([0, 60, 120, 121, 960, 1_020, 1_080]));
     assert_eq!(chart["queued"], json!([null, 5, 5, null, null, 5, 5]));
     let rates = |rate: f64| json!([rate, rate, rate, null, rate, rate, rate]);
@@ -145,7 +145,7 @@ fn the_chart_of_a_run_begins_and_ends_with_it() {
             .map(|one| (one.at - one.over, one.at, one.pages));
         spans.collect::<Vec<_>>()
     };
-    // The run was so short that no sample covers it.
+    // The run was shorter than the time between two samples.
     assert_eq!(completed(vec![], of(1_012, 12, 8)), [(1_000, 1_012, 8)]);
     // The run began and ended between two samples.
     let samples = vec![of(990, 30, 0), of(1_020, 30, 0), of(1_060, 30, 0)];
@@ -217,7 +217,7 @@ fn a_crawl_has_its_own_part_of_the_samples() {
     };
     assert_eq!(counters.take_sample(&nothing_yet), None);
     let first = counters.take_sample(&with_run(1_030, 1_022, 4)).unwrap();
-    // The crawl has stored no new counters since the last sample. The next sample covers this time, too.
+    // The crawl has stored no new counters since the last sample, so the next sample covers this time as well.
     let none = counters.take_sample(&with_run(1_040, 1_022, 4)).unwrap();
     assert!(none.sample_of_run("app/c").is_none());
     let mut both = counters.take_sample(&with_run(1_060, 1_058, 10)).unwrap();

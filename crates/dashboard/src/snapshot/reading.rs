@@ -1,11 +1,11 @@
-//! Reads the due parts of the data, for the next snapshot.
+//! Reads those parts of the overview's data that are due, for the next snapshot.
 
 use super::*;
 use crate::crawl_claims::ClaimState;
 use crate::service::Dashboard;
 
 impl Dashboard {
-    /// The current snapshot. Concurrent requests get the same one.
+    /// The present snapshot, read again if it is due. Requests at the same time get the same one.
     pub(crate) async fn snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
         let mut last = self.snapshots.last.lock().await;
         let mut is_new = last.number == 0;
@@ -34,7 +34,7 @@ impl Dashboard {
         Arc::clone(&last.shown)
     }
 
-    /// Makes the status and the lists due, so that the next snapshot shows the effect of an action.
+    /// Makes the status and the lists due, so that the next snapshot shows the effect of a visitor's action.
     pub(crate) async fn expire_snapshot(&self) {
         let mut last = self.snapshots.last.lock().await;
         last.status.expire();
@@ -54,7 +54,7 @@ impl Dashboard {
         let is_fault = answer.is_err();
         last.status.store_reading(answer, began, Instant::now());
         if is_fault {
-            // Request the status again for the next snapshot: the fleet may answer then.
+            // The next snapshot requests the status again, because the fleet may answer then.
             last.status.expire();
         }
         true
@@ -102,7 +102,7 @@ impl Dashboard {
         is_due
     }
 
-    /// Summarises the sites in trouble, and records their changes.
+    /// Summarises the sites in trouble, and records which of them have changed their state.
     async fn summarize_and_record_sites(
         self: &Arc<Self>,
         listed: Vec<Value>,
@@ -110,7 +110,7 @@ impl Dashboard {
     ) -> Sites {
         let sites = sites_in_trouble(&listed, is_more);
         let dashboard = Arc::clone(self);
-        // Writing may block. If a change cannot be written, it is known until the process ends.
+        // Writing may block, so another thread does it. If it fails, the change is known only until the process ends.
         let _ = tokio::task::spawn_blocking(move || {
             let writing = dashboard
                 .site_log()
@@ -121,7 +121,7 @@ impl Dashboard {
         sites
     }
 
-    /// Records the fill rates of fields.
+    /// Records the fill rates of mappings' fields in the health log.
     async fn record_health(self: &Arc<Self>, states: Vec<HealthState>) {
         let dashboard = Arc::clone(self);
         let _ = tokio::task::spawn_blocking(move || {
@@ -136,7 +136,7 @@ impl Dashboard {
         .await;
     }
 
-    /// Reads how many doubts of tables are open.
+    /// Reads how many doubts of each table are open, if that is due.
     async fn read_doubts(&self, last: &mut LastReadings) -> bool {
         let began = Instant::now();
         if self.tables.is_empty() || !last.doubts.is_due(began) {
@@ -163,7 +163,7 @@ impl Dashboard {
         answer.map_err(|refusal| refusal.message)
     }
 
-    /// Starts reading the store in parallel to the fleet, if a reading is due.
+    /// Starts to read the store while the fleet is read, if a reading is due.
     fn start_reading_store(self: &Arc<Self>) -> Option<JoinHandle<()>> {
         let mut known = self.snapshots.lock_store_reading().begin_if_due()?;
         let dashboard = Arc::clone(self);
@@ -223,11 +223,11 @@ impl Dashboard {
 
 const MOST_SITES_READ: u32 = 1_000;
 
-/// The wait before a claim that was seen for the first time is read again.
+/// How long to wait until a claim that was read for the first time can be judged.
 const CLAIM_JUDGED_AFTER: Duration = LAPSES_AFTER.saturating_add(Duration::from_secs(1));
 
-/// Finds the crawls whose processes have died, and marks them as interrupted. Also returns whether another running
-/// crawl has a claim that cannot be judged yet.
+/// Marks crawls as interrupted whose processes have died. Also returns whether there is a running crawl for which that
+/// is not known yet.
 async fn mark_interrupted_crawls(
     browse: &dyn Browse,
     crawls: &mut [Crawl],
@@ -260,7 +260,7 @@ async fn mark_interrupted_crawls(
     Ok((silent, has_unknown))
 }
 
-/// A site's stored state, in the form in which the fleet lists sites.
+/// The stored state of a site, in the form in which the fleet lists sites.
 fn site_row(site: &SiteState) -> Value {
     let seconds = |ms: i64| ms as f64 / 1_000.0;
     json!({
@@ -342,7 +342,7 @@ fn crawl_row(crawl: &Crawl, (resolved, open): (u64, u64), silent_since_ms: Optio
     })
 }
 
-/// The record counts that a crawl stored when it ended. Later crawls do not change them.
+/// The record counts that a crawl stored when it ended, and that later crawls do not change. `None` if it is running.
 pub(crate) fn records_at_end(crawl: &Crawl) -> Option<Value> {
     crawl.finished_at_ms?;
     crawl.counts.get("records").cloned()
@@ -352,7 +352,7 @@ fn key_of(crawl: &Crawl) -> String {
     format!("{} {}", crawl.id, crawl.state.as_str())
 }
 
-/// The health of all mappings. Those with an alert come first.
+/// The health of all mappings. Mappings with an alert come first.
 fn mappings_from_states(states: &[HealthState]) -> Vec<Mapping> {
     let healths = states.iter().filter_map(|state| {
         let of_mapping = state.id.starts_with("mapping/");
@@ -363,7 +363,7 @@ fn mappings_from_states(states: &[HealthState]) -> Vec<Mapping> {
     mappings
 }
 
-/// Counts the records of these crawls. The counts of ended crawls are reused from the previous reading.
+/// Counts the records of these crawls. For ended crawls, the counts of the previous reading are used again.
 async fn count_records(
     store: &dyn Store,
     crawls: &[Crawl],
@@ -392,7 +392,7 @@ async fn count_records(
     Ok(records)
 }
 
-/// Whether a crawl has ended.
+/// Whether a crawl in this state has ended.
 fn is_over(state: CrawlState) -> bool {
     match state {
         CrawlState::Running | CrawlState::Paused | CrawlState::Interrupted => false,

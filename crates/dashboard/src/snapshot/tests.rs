@@ -8,7 +8,7 @@ use super::*;
 use crate::fleet::Fleet;
 use crate::service::{Dashboard, DashboardSetup};
 
-/// A fleet that does not answer at first, like a dispatcher that is still opening its frontier.
+/// A fleet that does not answer at first, like a dispatcher that is still opening its database.
 struct Starting {
     is_open: AtomicBool,
 }

@@ -106,7 +106,7 @@ fn a_run_goes_on_as_long_as_it_holds_its_lock() {
     let (_folder, project) = project();
     let state = project.folder.join("state");
     fs::create_dir(&state).unwrap();
-    // The process with this id is alive, but it is another program that has reused the id.
+    // A process with this id is alive, but it is another program that got the same id.
     let overview = json!({"stage": "running", "process": std::process::id()});
     fs::write(project.folder.join("overview.json"), overview.to_string()).unwrap();
     let stage = || project.read_overview().unwrap().unwrap()["stage"].clone();
@@ -119,7 +119,7 @@ fn a_run_goes_on_as_long_as_it_holds_its_lock() {
     assert_eq!(stage(), "interrupted");
 }
 
-/// A power loss in the middle of a write has left a line without its end.
+/// A power loss during a write has left a line without a line end.
 #[test]
 fn a_line_without_its_end_is_no_answer_and_is_written_over() {
     let (_folder, project) = project();

@@ -18,7 +18,7 @@ use webfill_store::{iso_time, parse_iso_time};
 
 use crate::snapshot::now_ms;
 
-/// Shown in place of an unknown value.
+/// The text that is shown instead of an unknown value.
 const NOTHING: &str = "–";
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
@@ -52,7 +52,7 @@ fn format_number_or_dash(value: &Value, format: fn(f64) -> String) -> String {
     number.map_or_else(|| NOTHING.to_owned(), format)
 }
 
-/// A number without decimals, or with one if it is small and not whole.
+/// Formats a number with a space between thousands. A small number that is not whole gets one decimal.
 pub(super) fn format_number(value: f64) -> String {
     if value.fract() != 0.0 && value.abs() < 10.0 {
         return format!("{value:.1}");
@@ -105,7 +105,7 @@ fn parse_time_ms(value: &Value) -> Option<i64> {
     }
 }
 
-/// A `<time>` element. Its text is for browsers without scripts.
+/// A `<time>` element. Scripts replace its text, which is in UTC, by the time in the reader's zone.
 fn time_element(at_ms: Option<i64>) -> Value {
     let Some(at_ms) = at_ms else {
         return NOTHING.into();
@@ -113,7 +113,7 @@ fn time_element(at_ms: Option<i64>) -> Value {
     let iso = iso_time(at_ms);
     let (date, clock) = iso.split_once('T').unwrap_or((&iso, ""));
     let clock = clock.get(..5).unwrap_or(clock);
-    // The text is made of digits and fixed words, so it needs no escaping.
+    // The text consists of digits and fixed words, so it needs no escaping.
     Value::from_safe_string(format!(
         "<time datetime=\"{iso}\">{date}\u{a0}{clock}\u{a0}UTC</time>"
     ))
@@ -121,7 +121,8 @@ fn time_element(at_ms: Option<i64>) -> Value {
 
 const UTC: &str = " UTC";
 
-/// Turns the times in a sentence of the fleet into `<time>` elements. In such sentences, near times have no date.
+/// Turns the times in a sentence of the fleet (`08:42:49 UTC`) into `<time>` elements. Times near the present have no
+/// date in such sentences.
 fn mark_times(markup: &str, now_ms: i64) -> String {
     let (mut marked, mut rest) = (String::with_capacity(markup.len()), markup);
     while let Some(end) = rest.find(UTC) {
@@ -144,8 +145,8 @@ fn mark_times(markup: &str, now_ms: i64) -> String {
     marked + rest
 }
 
-/// Finds a time at the end of a text: its byte position and its value. If it has no date, the nearest matching time is
-/// meant.
+/// Finds a time at the end of a text. Returns its byte position and its value in milliseconds. A time without a date
+/// means the nearest such time.
 fn find_time_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
     const DAY_MS: i64 = 24 * 3_600_000;
     let tail = |length: usize| {
@@ -174,7 +175,7 @@ fn find_time_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
     None
 }
 
-/// Turns the first mention of a site into a link to the site's view. Names of hosts need no escaping.
+/// Turns the first mention of a site in a sentence into a link to the site's page. Host names need no escaping.
 fn link_site(markup: &str, site: &str) -> String {
     let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
     if site.is_empty() || !site.chars().all(is_host) {

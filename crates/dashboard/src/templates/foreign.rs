@@ -16,10 +16,10 @@ use serde_json::Value as Json;
 
 use super::filters::{format_number, percent_encode};
 
-/// The most characters of a text in a list, and of the value of a field.
+/// How many characters are shown of a text in a list, and of the value of a field.
 const MOST_IN_LINE: usize = 200;
 const MOST_IN_VALUE: usize = 2_000;
-/// The most items shown of a list.
+/// How many items of a list are shown.
 const MOST_ITEMS: usize = 20;
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
@@ -39,7 +39,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     });
 }
 
-/// The path of the view that shows this page.
+/// The path of the page of the dashboard that shows the page with this key.
 pub(crate) fn page_path(id: &str) -> String {
     let parts: Vec<String> = id.split('/').map(percent_encode).collect();
     format!("/dashboard/page/{}", parts.join("/"))
@@ -49,7 +49,7 @@ fn json_of(value: &Value) -> Json {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Text as it is, anything else as JSON.
+/// A text as it is, and any other value as JSON.
 fn text_of(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
@@ -58,7 +58,7 @@ fn text_of(value: &Json) -> String {
     }
 }
 
-/// The value of a field.
+/// The value of a field as escaped markup.
 fn value_html(value: &Json) -> String {
     match value {
         Json::Null => String::from("<span class=\"quiet\">none</span>"),
@@ -96,7 +96,7 @@ fn list_html(items: &[Json]) -> String {
     html + "</ul>"
 }
 
-/// An isolated text: its direction marks cannot affect the text beside it.
+/// A foreign text in an element that isolates its direction, so that direction marks in it do not affect other text.
 fn isolate_text(text: &str, most: usize) -> String {
     let shown = escape_letters(text.chars().take(most), false);
     let length = text.chars().count();
@@ -119,7 +119,7 @@ fn escape_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#x27;"),
             '\n' | '\t' if has_lines => escaped.push(letter),
-            // Unicode has visible symbols for these control characters.
+            // Unicode has visible symbols for control characters, from U+2400 on.
             '\0'..='\x1f' => escaped.extend(char::from_u32(0x2400 + letter as u32)),
             letter if is_invisible(letter) => {
                 let _ = write!(escaped, "[U+{:04X}]", letter as u32);
@@ -130,8 +130,8 @@ fn escape_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
     escaped
 }
 
-/// Invisible characters that change how others are shown, or copied. Joiners are not among them, because some
-/// languages need them.
+/// Whether a character is invisible and changes how other characters are shown or copied. Joiners are excluded, because
+/// some languages need them.
 fn is_invisible(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,

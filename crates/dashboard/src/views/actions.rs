@@ -10,21 +10,21 @@ use crate::form::Form;
 use crate::messages::Message;
 use crate::visit::Visit;
 
-/// How a field is parsed.
+/// How a form field becomes a member of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
-    /// A number. An empty field is omitted; the text `none` becomes null, which removes the setting.
+    /// A number. An empty field is omitted. The text `none` becomes null, which removes the setting.
     Number,
     /// A flag, which is true if the form has the field.
     Flag,
-    /// A list of all texts in fields with this name.
+    /// A list of the texts in all fields with this name.
     Texts,
-    /// A number of seconds from now. The action gets the time in seconds since the epoch.
+    /// A number of seconds from now. The action gets this time in seconds since the epoch.
     SecondsAhead,
 }
 
-/// An action offered by forms: its name, its members, and the message after success.
+/// An action that a form can start: its name, its members, and the message after success.
 type OfferedAction = (&'static str, &'static [(&'static str, Kind)], &'static str);
 
 const OFFERED: &[OfferedAction] = &[
@@ -111,7 +111,7 @@ fn parse_field(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, P
     })
 }
 
-/// The text that removes a setting.
+/// The text in a form that removes a setting.
 const NONE: &str = "none";
 
 fn parse_number(member: &str, text: &str) -> Result<Value, Problem> {
@@ -125,7 +125,7 @@ fn now_s() -> f64 {
     now.map_or(0.0, |now| now.as_secs_f64())
 }
 
-/// The message about the action, with the counts of its answer.
+/// The message to the visitor after an action, with the counts in the answer.
 fn result_message(done: &str, answer: &Value) -> String {
     let empty = Map::new();
     let members = answer.as_object().unwrap_or(&empty);
@@ -142,7 +142,7 @@ fn result_message(done: &str, answer: &Value) -> String {
     }
 }
 
-/// The path to return to. Only paths of the dashboard are allowed.
+/// The path to which the browser returns after an action. Other paths than the dashboard's own are replaced.
 fn return_path(asked: Option<&str>) -> &str {
     let is_own = |path: &&str| {
         path.starts_with("/dashboard/")

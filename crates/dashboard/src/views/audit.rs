@@ -13,21 +13,21 @@ use webfill_store::parse_iso_time;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The lines on a page.
+/// How many lines of the log are shown on one page.
 const SHOWN: usize = 100;
 
-/// The most bytes of the log searched for one page. The page links to the rest.
+/// How many bytes of the log are searched for one page. The page has a link to continue.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// Files are read backwards in pieces of this size.
+/// The size of the pieces in which files are read backwards, in bytes.
 const PIECE: u64 = 256 << 10;
 
-/// The search criteria.
+/// Which lines of the log are requested.
 #[derive(Debug, Clone, Default, Serialize)]
 struct AuditQuery {
     who: Option<String>,
     action: Option<String>,
-    /// Only lines before this position: the number of a file, and an offset in it.
+    /// Only lines before this position: the number of a file, and a byte offset in it.
     before: Option<(usize, u64)>,
 }
 
@@ -41,13 +41,13 @@ struct Line {
     action: String,
     result: String,
     why: Option<String>,
-    /// All other members of the line, each with its name and text.
+    /// The members of the line that have no column of their own, each with its name and text.
     further: Vec<(String, String)>,
     #[serde(skip)]
     at_ms: i64,
 }
 
-/// The lines found, and where to continue.
+/// The lines that were found, and where the search continues.
 #[derive(Debug, Default)]
 struct FoundLines {
     lines: Vec<Line>,
@@ -95,8 +95,9 @@ fn parse_cursor(text: &str) -> Option<(usize, u64)> {
     Some((file.parse().ok()?, at.parse().ok()?))
 }
 
-/// Files are numbered from the newest. If a new file begins between two requests, a page may repeat some lines. The
-/// logs of keys and dashboards are short: their latest lines are all on the first page.
+/// Searches the log files for lines, the newest first. Files are numbered from the newest, so if a new file begins
+/// between two requests, some lines may be shown twice. The logs of keys and dashboards (`beside`) are short, so only
+/// the first page shows their last lines.
 fn search_logs(logs: &Path, beside: &[PathBuf], asked: &AuditQuery) -> io::Result<FoundLines> {
     let mut files = audit_files(logs)?;
     files.reverse();
@@ -113,7 +114,7 @@ fn search_logs(logs: &Path, beside: &[PathBuf], asked: &AuditQuery) -> io::Resul
     for (number, file) in files.iter().enumerate().skip(first) {
         let at = match search_backwards(file, end.take(), &mut left, asked, &mut own) {
             Ok(at) => at,
-            // The dispatcher has removed the file since it was listed.
+            // The dispatcher has removed the file after it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -129,7 +130,8 @@ fn search_logs(logs: &Path, beside: &[PathBuf], asked: &AuditQuery) -> io::Resul
     Ok(found)
 }
 
-/// Reads a file backwards from a position, or from its end. Returns the position where it stopped, if there is more.
+/// Searches a file backwards, from a position or from its end. Returns where the search stopped, if there is more to
+/// search.
 fn search_backwards(
     path: &Path,
     end: Option<u64>,
@@ -140,7 +142,7 @@ fn search_backwards(
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut end = end.map_or(length, |end| end.min(length));
-    // The end of a line whose beginning is in the next piece to read.
+    // The beginning of the piece that was read last: the end of a line that begins in an earlier piece.
     let mut tail: Vec<u8> = Vec::new();
     while end > 0 {
         if *left == 0 {
@@ -180,7 +182,7 @@ fn push_if_matching(text: &[u8], asked: &AuditQuery, lines: &mut Vec<Line>) {
     }
 }
 
-/// The members of a log line that have their own columns.
+/// The members of a log line that are shown in columns of their own.
 const PLACED: [&str; 7] = [
     "timestamp",
     "action",
@@ -211,7 +213,7 @@ fn line_from_json(line: Map<String, Value>) -> Line {
     }
 }
 
-/// A value for people: crawls by their names, texts unchanged, anything else as JSON.
+/// The text of a value: crawls by their names, texts unchanged, anything else as JSON.
 fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

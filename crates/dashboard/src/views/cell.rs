@@ -23,32 +23,32 @@ use crate::tables::{Answer, CellAnswer, Decision, Project, Review};
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// The crawl that fetches the pages of tables.
+/// The crawl in which `webfill fill` fetches the pages of a table.
 const APP: &str = "local";
 const CRAWL: &str = "fill";
 
-/// The number of characters shown before and after the value in the stored copy.
+/// How many characters of the stored page are shown before and after the value.
 const AROUND: usize = 400;
 
-/// A cell, with everything that is known about it.
+/// A cell of a table, with everything that is known about it.
 struct Cell {
     /// The number of the row in the index.
     n: i64,
     column: usize,
     title: String,
     row: u64,
-    /// The id of the row, or its line.
+    /// The id of the row, or the line of the file if it has none.
     name: String,
     state: State,
-    /// The value in the table, shortened if it is long.
+    /// The value of the cell in the table, shortened if it is long.
     shown: Option<String>,
-    /// The lines of its evidence, one for each value.
+    /// The lines of evidence about the cell, one for each value.
     lines: Vec<Value>,
     version: String,
 }
 
 impl Cell {
-    /// The values that the cell's page has.
+    /// The values that the page of the cell's evidence has.
     fn values(&self) -> Vec<String> {
         let values = self.lines.iter();
         let values = values.filter_map(|line| line["value"].as_str());
@@ -59,7 +59,7 @@ impl Cell {
         self.lines.first()?[member].as_str()
     }
 
-    /// Values that pages have, but that the run has not chosen, each with its URL.
+    /// The other values that pages have for the cell, each with the URL of its page.
     fn candidates(&self) -> Vec<(Vec<String>, String)> {
         let listed = self.lines.first().map(|line| &line["candidates"]);
         let listed = listed.and_then(Value::as_array).into_iter().flatten();
@@ -80,7 +80,7 @@ impl Cell {
     }
 }
 
-/// Finds the cell that an address or a form names.
+/// Finds the cell that the parameters of an address or a form name.
 async fn find_cell(
     visit: &Visit,
     project: &Project,
@@ -141,7 +141,8 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("cell.html", "Evidence", content)
 }
 
-/// The text that joins several values in the form, so that they can be split into the same values again.
+/// The text that joins several values in the form. It is chosen so that the text can be split into the same values
+/// again.
 async fn load_separator(files: Files, cell: &Cell) -> String {
     let usual = String::from("; ");
     if cell.lines.len() < 2 {
@@ -216,7 +217,7 @@ fn answer_json(answer: &CellAnswer) -> Value {
     json!({"kind": kind, "value": answer.value, "by": answer.by, "at_ms": answer.at})
 }
 
-/// The text around the value in the page copy that the project keeps; `None` without a copy.
+/// The text around the cell's value in the stored copy of its page; `None` if there is no copy.
 async fn load_stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Option<Value> {
     let url = cell.text("url")?;
     let value = cell.values().into_iter().next()?;
@@ -227,7 +228,7 @@ async fn load_stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Opti
     load_passage(opened.browse.as_ref(), &page_id(APP, CRAWL, url), value).await
 }
 
-/// The text around a value in the page copy that a store keeps.
+/// The text around a value in the copy of a page that the store keeps.
 pub(super) async fn load_passage(browse: &dyn Browse, id: &str, value: String) -> Option<Value> {
     let page = with_time_limit(browse.page(id)).await.ok()??;
     let body = with_time_limit(browse.body(id)).await.ok()??;
@@ -239,7 +240,8 @@ pub(super) async fn load_passage(browse: &dyn Browse, id: &str, value: String) -
     found.await.ok()?
 }
 
-/// The value, with the text before and after it.
+/// Finds a value in a text. Returns it as JSON, with up to [`AROUND`] characters before and after it; `None` if the
+/// text lacks it.
 fn find_passage(text: &str, value: &str) -> Option<Value> {
     let value = collapse_white_space(value);
     let at = text.find(&value).filter(|_| !value.is_empty())?;
@@ -254,7 +256,7 @@ fn find_passage(text: &str, value: &str) -> Option<Value> {
     }))
 }
 
-/// The text that a reader of the page would roughly see. No part of the page is executed.
+/// About the text that a reader of the page sees. Nothing of the page is executed.
 fn visible_text(page: &str) -> String {
     const UNSEEN: [&str; 4] = ["script", "style", "noscript", "template"];
     let document = Document::parse_html(page, &Limits::default());
@@ -273,10 +275,10 @@ fn collapse_white_space(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The answer that a form gives about the cell.
+/// The answer about a cell that a form sends.
 pub(super) enum CellRequest {
     Page,
-    /// The candidate at this position of the list.
+    /// The candidate at this position in the list is right.
     Candidate(usize),
     Text(String),
     Reject,
@@ -314,7 +316,7 @@ impl CellRequest {
     }
 }
 
-/// Stores an answer, and shows the cell again.
+/// Stores the visitor's answer about a cell, and shows the cell again.
 pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let project = find_project(visit, name)?;
     if !visit.can_change() {
@@ -347,7 +349,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     if let Some(value) = &kept.value {
         about["value"] = value.as_str().into();
     }
-    // Write the audit log first, so that it has every answer that takes effect.
+    // The audit log is written first, so that it contains every answer that takes effect.
     visit
         .write_audit_entry("table_review", about.clone())
         .await?;
@@ -370,7 +372,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     Ok(see_other(&path))
 }
 
-/// An answer that is ready to be kept.
+/// An answer that is ready to be stored.
 struct PreparedAnswer {
     key: String,
     row: u64,
@@ -398,7 +400,7 @@ fn prepare_answer(
         doubt,
         value,
     };
-    // An answer about the page's value refers to the listed doubt as the command has written it.
+    // An answer about the page's own value is stored with the listed doubt, as the command has written it.
     let is_of_page = !matches!(wanted, CellRequest::Candidate(_) | CellRequest::Text(_));
     if let Some(doubt) = listed.filter(|_| is_of_page) {
         return Ok(kept(doubt.doubt.clone(), None));

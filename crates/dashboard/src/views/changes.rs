@@ -7,10 +7,10 @@ use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The most characters of a difference. The view of the page shows all of it.
+/// How many characters of a difference are shown. The view of the page shows the whole difference.
 const MOST_DIFFERENCE: usize = 4_000;
 
-/// `of`: the application and the name of a crawl; `None`: all crawls that the visitor may see.
+/// Shows the changes of one crawl, given by its application and id, or of all crawls that the visitor may see.
 pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
     if let Some((app, _)) = of {
         visit.require_app(app)?;

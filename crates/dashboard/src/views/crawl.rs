@@ -19,33 +19,32 @@ use crate::snapshot::records_at_end;
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// Records are counted up to this number.
+/// Records are counted up to this number, so that counting does not take long.
 const COUNT_TO: u64 = 100_000;
 
-/// Changes shown on the view of a crawl.
+/// How many changes are shown in the view of a crawl.
 const CHANGES: u32 = 5;
 
-/// The states in which nothing more happens by itself.
+/// The states of a crawl that has ended.
 const ENDED: [&str; 4] = ["stopped", "expired", "finished", "limit_reached"];
 
-/// The most latest failed pages that are read, the most groups of them that are shown, and the most URLs shown of a
-/// group.
+/// How many of the last failed pages are read, how many groups of them are shown, and how many URLs of each group.
 const FAILURES: u32 = 300;
 const MOST_GROUPS: usize = 30;
 const SAMPLES: usize = 3;
 
-/// The numbers of the URLs that a crawl has found, by how far they have come.
+/// How many of the URLs that a crawl has found have come how far.
 #[derive(Debug, Default, Serialize)]
 struct Funnel {
     found: u64,
     skipped: u64,
     reasons: Vec<Step>,
-    /// The URLs that became tasks.
+    /// URLs that became tasks.
     wanted: u64,
     queued: u64,
     leased: u64,
     done: u64,
-    /// The URLs whose pages were fetched, or had not changed.
+    /// URLs whose pages were fetched, or had not changed.
     pages: u64,
     outcomes: Vec<Step>,
 }
@@ -55,14 +54,14 @@ struct Step {
     name: &'static str,
     meaning: &'static str,
     count: u64,
-    /// The percentage among all ended tasks, or among all skipped URLs.
+    /// The percentage of all ended tasks, or of all skipped URLs.
     share: f64,
     is_failure: bool,
     /// The group of the outcome, which determines its colour.
     group: &'static str,
 }
 
-/// Failed pages of one site with one cause.
+/// A group of failed pages: those of one site that failed for the same reason.
 #[derive(Debug, PartialEq, Serialize)]
 struct Failures {
     site: String,
@@ -94,7 +93,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     visit.render_page("crawl.html", &format!("Crawl {crawl}"), content)
 }
 
-/// The part of the page that scripts keep up to date.
+/// The part of the page that a script keeps up to date.
 pub(crate) async fn render_live_part(
     visit: &Visit,
     app: &str,
@@ -131,7 +130,7 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
     Ok(overview::metrics(visit, began_ms, ended_ms, reduce))
 }
 
-/// The whole progress of a crawl, from its counters in the store.
+/// The whole progress of a crawl as one sample, from its counters in the store.
 fn totals(kept: &Crawl, records: &Value) -> Sample {
     let at_ms = kept.finished_at_ms.unwrap_or(kept.updated_at_ms);
     let (at, began) = (
@@ -203,7 +202,7 @@ async fn load_content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Pr
         "has_more_failures": failures.len() == FAILURES as usize,
         "changes": read.iter().flat_map(|read| &read.changes).map(change_row).collect::<Vec<_>>(),
     });
-    // This part is requested by a script, not shown as a page. Its forms must still return to the page.
+    // A script requests this part alone. Its forms must still lead back to the whole page.
     content["dashboard"] = json!({
         "form_token": visit.form_token, "can_change": visit.can_change(), "has_fleet": visit.has_fleet(),
         "here": format!("/dashboard/crawl/{}/{}", percent_encode(app), percent_encode(crawl)),
@@ -247,7 +246,7 @@ async fn load_stored(visit: &Visit, id: &CrawlId) -> Result<StoredCrawl, Problem
     })
 }
 
-/// The record counts of a crawl: those stored at its end, or else the latest ones; null for a crawl without a dataset.
+/// The numbers of a crawl's records: those stored when it ended, or else the present ones. Null if it has no dataset.
 async fn load_record_counts(
     visit: &Visit,
     store: &BrowseHandles,
@@ -277,7 +276,7 @@ async fn load_record_counts(
     }
 }
 
-/// Failed pages by site and cause, the most first.
+/// Groups failed pages by site and cause. The largest groups come first.
 fn group_failures(failures: &[PageRow]) -> Vec<Failures> {
     let mut groups: BTreeMap<(&str, &str, Option<u16>), Vec<&PageRow>> = BTreeMap::new();
     for page in failures {
@@ -305,7 +304,8 @@ fn group_failures(failures: &[PageRow]) -> Vec<Failures> {
     all
 }
 
-/// When the process of an unfinished crawl gave its last sign of life; `None` if it is not silent.
+/// When the process of an unfinished crawl last renewed its claim. `None` if the process is alive, or if that is
+/// unknown.
 async fn silent_since(visit: &Visit, kept: &Crawl) -> Option<i64> {
     let is_running = matches!(kept.state, CrawlState::Running | CrawlState::Paused);
     let snapshot = visit.dashboard.snapshot().await;
@@ -334,7 +334,7 @@ fn crawl_json(crawl: &Crawl) -> Value {
     })
 }
 
-/// The record counts as JSON; `None` for a crawl without a dataset.
+/// The numbers of records as JSON; `None` if the crawl has no dataset.
 fn records_json(counts: &CrawlCounts) -> Option<Value> {
     let Count {
         counted: total,
@@ -351,7 +351,8 @@ fn records_json(counts: &CrawlCounts) -> Option<Value> {
     })
 }
 
-/// Reads the counters of the fleet or of the store. Both use the same names, except for the queue.
+/// How many URLs have come how far, from the counters of the fleet or of the store. Both have the same names, except
+/// for the queue.
 fn funnel(counts: &Value) -> Funnel {
     let of = |name: &str| counts[name].as_u64();
     let named = |name: &str| counts[name].as_object().into_iter().flatten();

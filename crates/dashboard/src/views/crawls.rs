@@ -8,10 +8,10 @@ use crate::answer::{Problem, Shown};
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 
-/// The crawls on a page.
+/// How many crawls are shown on one page.
 const SHOWN: u32 = 50;
 
-/// A crawl in the list.
+/// A crawl in the list of crawls.
 #[derive(Debug, Serialize)]
 struct Row {
     app_id: String,
@@ -19,11 +19,11 @@ struct Row {
     state: &'static str,
     started_at_ms: i64,
     finished_at_ms: Option<i64>,
-    /// The crawl's counter; null if it has none.
+    /// The number of fetched pages; null if the crawl has stored no such counter.
     pages: Value,
     records: Value,
     resolved: Value,
-    /// The available actions.
+    /// The actions that the visitor can start for this crawl.
     actions: &'static [&'static str],
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("crawls.html", "Crawls", content)
 }
 
-/// The address that forms return to: this page with its query.
+/// The path to which forms return: this page with its query.
 fn return_path(visit: &Visit) -> String {
     let query: Vec<String> = ["state", "after"]
         .iter()
@@ -80,7 +80,8 @@ fn return_path(visit: &Visit) -> String {
     }
 }
 
-/// A crawl with the state that the fleet reports now, or that its process's silence shows.
+/// Replaces the stored state of a crawl by the one that the fleet reports, or by "interrupted" if its process is
+/// silent.
 fn with_current_state(mut crawl: Crawl, snapshot: &Snapshot) -> Crawl {
     let unfinished = snapshot.status["unfinished"].as_array();
     let mut unfinished = unfinished.into_iter().flatten();

@@ -11,11 +11,11 @@ use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use crate::answer::{Problem, Shown, with_content_type, with_header};
 use crate::visit::Visit;
 
-/// The most rows of the file, and the number of rows read at a time for it.
+/// How many rows the file has at most, and how many rows are read at a time.
 const MOST_ROWS: usize = 100_000;
 const PAGE_ROWS: u32 = 1_000;
 
-/// The most failed pages examined for the file, because its visitor waits while it is made.
+/// How many failed pages are checked for the file. The visitor waits while it is made.
 const MOST_EXAMINED: u64 = 1_000_000;
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
@@ -29,7 +29,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     )
 }
 
-/// One page of the list of failed pages. Only dead links are kept of it.
+/// Loads one page of the list of failed pages, and keeps only the dead links in it.
 async fn load_dead_links(
     visit: &Visit,
     app: &str,

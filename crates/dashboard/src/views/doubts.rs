@@ -7,7 +7,7 @@ use crate::answer::Shown;
 use crate::tables::Project;
 use crate::visit::Visit;
 
-/// The most doubts shown of one table. The table's review shows all.
+/// How many doubts of one table are shown here. The table's own review shows all.
 const SHOWN: usize = 20;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {

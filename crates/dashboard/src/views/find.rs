@@ -7,7 +7,7 @@ use super::reading::{data_or_fault, open_store, with_time_limit};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The most crawls searched for pages of a URL.
+/// How many crawls are searched for pages of the URL.
 const MOST_CRAWLS: usize = 20;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
@@ -47,7 +47,7 @@ async fn search(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Va
     }))
 }
 
-/// The fleet's explanation of the URL's state.
+/// What the fleet knows about a URL in the crawls that the visitor asks for.
 async fn explain_url(
     visit: &Visit,
     url: &str,
@@ -66,7 +66,7 @@ async fn explain_url(
     visit.run_action(question).await.map(Some)
 }
 
-/// The crawls that know the URL according to the fleet, and the crawl that the visitor has named.
+/// The crawls to search: those that know the URL according to the fleet, and the one that the visitor has named.
 fn crawls_to_search(fleet: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
     let fleet = fleet["crawls"].as_array().into_iter().flatten();
     let fleet = fleet.filter(|one| one["state"] != "unknown");
@@ -82,7 +82,7 @@ fn crawls_to_search(fleet: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
     crawls
 }
 
-/// The stored pages of a URL. If no crawl is known to have it, the latest ones are searched.
+/// Loads the stored pages of a URL. If no crawl is known to have it, the latest crawls are searched.
 async fn load_pages(
     visit: &Visit,
     url: &str,

@@ -16,17 +16,17 @@ use crate::tables::{Project, Review};
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// The most sites offered by the filter. Other sites can be named in the address.
+/// How many sites the filter offers. Others can be named in the address of the page.
 const SITES: usize = 200;
 
-/// The query of a request for the grid.
+/// What a request wants to see of a table.
 struct GridQuery {
     filter: Filter,
     order: Order,
     after: Option<i64>,
-    /// The line of the file (counted from 1) at which the list begins.
+    /// The line of the file, from 1, at which the list begins.
     from: Option<u64>,
-    /// The first column that is shown.
+    /// The position of the first column that is shown.
     first: usize,
 }
 
@@ -50,7 +50,7 @@ impl GridQuery {
         })
     }
 
-    /// Whether the query requests just the first rows of the table, without filter or order.
+    /// Whether just the first rows of the table are requested, without a filter or an order.
     fn is_of_first_rows(&self) -> bool {
         self.filter == Filter::default()
             && self.order.column.is_none()
@@ -68,15 +68,15 @@ impl GridQuery {
     }
 }
 
-/// The data of one page of the grid.
+/// The data that one page of the grid shows.
 struct GridPage {
     grid: Grid,
     page: Page,
     counts: Vec<(State, u64)>,
     sites: Vec<(String, u64)>,
     review: Review,
-    /// While the index is being made: the number of rows that it has so far. Then only the table's first rows are
-    /// shown.
+    /// How many rows are indexed so far, while the index is being made. In the meantime, only the first rows of the
+    /// table are shown.
     preparing: Option<u64>,
 }
 
@@ -125,7 +125,7 @@ fn show_page(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Show
     visit.render_page("grid.html", &format!("Rows of {name}"), content)
 }
 
-/// The first rows, read from the table itself.
+/// Reads the first rows from the table itself, without its index.
 fn read_first_rows(files: &Files, project: &Project, preparing: u64) -> Result<GridPage, String> {
     let grid = build_preview(files, ROWS)?;
     let mut page = grid.page(&Filter::default(), Order::default(), None, ROWS)?;
@@ -144,7 +144,7 @@ pub(super) fn files(project: &Project) -> Result<Files, Problem> {
     Files::from_project_folder(project.folder()).map_err(Problem::internal_error)
 }
 
-/// Opens the index of a table. If it must be made first, the visitor waits for a moment.
+/// Opens the index of a table. If it must be made first, waits for it for a short time.
 pub(super) async fn open_index(
     visit: &Visit,
     files: &Files,
@@ -247,7 +247,7 @@ fn column_head(visit: &Visit, grid: &Grid, at: usize, can_sort: bool) -> Value {
     head
 }
 
-/// Removes the links of cells. While the index is incomplete, the evidence of a cell cannot be found.
+/// Removes the links from the cells of a row. While the index is incomplete, the evidence of a cell cannot be shown.
 fn unlink_cells(row: &mut Value) {
     let cells = row["cells"].as_array_mut().into_iter().flatten();
     for cell in cells {
@@ -292,7 +292,7 @@ fn row_json(
     json!({"n": row.n, "index": row.n + 1, "number": row.number, "title": row.name, "cells": cells})
 }
 
-/// The filtered rows as a file.
+/// Sends the rows that match the filter as a file.
 pub(crate) async fn download(visit: &Visit, name: &str, ending: &str) -> Shown {
     let format = Format::from_name(ending).ok_or_else(|| Problem::not_found("page not found"))?;
     let project = find_project(visit, name)?;

@@ -14,14 +14,14 @@ use crate::grid::download::Format;
 use crate::grid::state::State;
 use crate::visit::Visit;
 
-/// The most rows of a page, and the most columns shown at a time.
+/// How many rows and how many columns one page of the grid shows.
 pub(super) const ROWS: usize = 50;
 pub(super) const COLUMNS: usize = 40;
 
-/// The most pieces of a file that wait for a slow receiver.
+/// How many pieces of a file may wait for a slow receiver.
 const PIECES: usize = 4;
 
-/// The formats of files, with their names for people.
+/// The formats in which rows can be downloaded, with their names for users.
 const FILES: [(&str, &str); 4] = [
     ("csv", "CSV"),
     ("json", "JSON"),
@@ -29,15 +29,15 @@ const FILES: [(&str, &str); 4] = [
     ("parquet", "Parquet"),
 ];
 
-/// Query values that reset a list to its beginning.
+/// Query parameters with empty values, which reset a list to its beginning.
 pub(super) const BEGINNING: [(&str, &str); 2] = [("after", ""), ("from", "")];
 
-/// A link to this page with these values in its query. The list starts at its beginning.
+/// A link to this page with some values of its query changed. The list starts at its beginning again.
 pub(super) fn link_from_beginning(visit: &Visit, values: &[(&str, &str)]) -> String {
     visit.link_with(&[&BEGINNING[..], values].concat())
 }
 
-/// The range of columns shown, beginning at `first`, with links to the columns before and after it.
+/// The range of columns that are shown, beginning at `first`, and the links to the columns before and after them.
 pub(super) fn column_window(visit: &Visit, first: usize, columns: usize) -> (usize, usize, Value) {
     let first = if first < columns { first } else { 0 };
     let end = columns.min(first + COLUMNS);
@@ -51,8 +51,8 @@ pub(super) fn column_window(visit: &Visit, first: usize, columns: usize) -> (usi
     (first, end, window)
 }
 
-/// The head of a column, with a link that changes the order: ascending, then descending, then as in the table. `key`
-/// names the column in the address.
+/// The header of a column, with a link that changes the order: to ascending, then descending, then the table's own.
+/// `key` is the column's name in addresses.
 pub(super) fn column_header(
     visit: &Visit,
     at: usize,
@@ -76,7 +76,7 @@ pub(super) fn column_header(
     json!({"at": at, "name": name, "sorted": sorted, "link": link})
 }
 
-/// An entry of the legend: a state, with a link that lists the rows with this state. `count` is null if it is unknown.
+/// An entry of the legend: a state, and a link to the rows with a cell in this state. `count` is null if it is unknown.
 pub(super) fn legend_entry(
     visit: &Visit,
     state: State,
@@ -92,8 +92,8 @@ pub(super) fn legend_entry(
     shown
 }
 
-/// The links to a list as files: with its filter, but without its page and order. `files` is the path of the files
-/// without an ending.
+/// The links to download a list as a file, with its filter but without its order. `files` is the path of the file
+/// without its extension.
 pub(super) fn download_links(visit: &Visit, files: &str) -> Vec<Value> {
     let query = link_from_beginning(visit, &[("sort", ""), ("order", ""), ("first", "")]);
     let query = query.split_once('?').map_or("", |(_, query)| query);
@@ -102,7 +102,7 @@ pub(super) fn download_links(visit: &Visit, files: &str) -> Vec<Value> {
     FILES.into_iter().map(link).collect()
 }
 
-/// A number from the query; `None` if it is missing or empty.
+/// The value of a query parameter as a number; `None` if it is missing or empty.
 pub(super) fn number_in_query(visit: &Visit, key: &str) -> Result<Option<u64>, Problem> {
     let text = visit.query_value(key).map(str::trim);
     let read = text.map(|text| {
@@ -112,7 +112,7 @@ pub(super) fn number_in_query(visit: &Visit, key: &str) -> Result<Option<u64>, P
     read.transpose()
 }
 
-/// A number of the query, as a position in a list.
+/// The value of a query parameter as a position in a list; `None` if it is missing or empty.
 pub(super) fn position_in_query(visit: &Visit, key: &str) -> Result<Option<usize>, Problem> {
     Ok(number_in_query(visit, key)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }
@@ -122,7 +122,7 @@ pub(super) fn parse_state(name: &str) -> Result<State, Problem> {
     found.ok_or_else(|| Problem::bad_request(format!("no cell is `{name}`")))
 }
 
-/// A permit for a download. Each download occupies a thread until it ends.
+/// Gets a permit for a download. Each download has a thread until it ends.
 pub(super) fn acquire_download_permit(visit: &Visit) -> Result<OwnedSemaphorePermit, Problem> {
     let permits = Arc::clone(&visit.dashboard.downloads);
     permits.try_acquire_owned().map_err(|_| {
@@ -130,7 +130,7 @@ pub(super) fn acquire_download_permit(visit: &Visit) -> Result<OwnedSemaphorePer
     })
 }
 
-/// Sends a file while it is written.
+/// Sends a file to the browser while it is being written.
 pub(super) fn send_file(
     (name, ending): (&str, &str),
     format: Format,
@@ -138,7 +138,7 @@ pub(super) fn send_file(
     send: impl FnOnce(Sender<Bytes>) + Send + 'static,
 ) -> Shown {
     let (pieces, body) = mpsc::channel(PIECES);
-    // The download gets its own thread, because a slow receiver occupies it for a long time.
+    // The download has a thread of its own, because a slow receiver keeps it busy for long.
     std::thread::spawn(move || {
         send(pieces);
         drop(permit);

@@ -14,7 +14,7 @@ use crate::extractions::{MappingReport, describe_lost_fields, is_lost};
 use crate::snapshot::now_ms;
 use crate::visit::Visit;
 
-/// The most of the mapping's last pages that are shown.
+/// How many of the last pages of the mapping are shown.
 const PAGES: u32 = 10;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
@@ -51,7 +51,8 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("mapping.html", &format!("Mapping {name}"), content)
 }
 
-/// From the store: the mapping's health, its last pages, and the keys of pages whose texts its alert keeps.
+/// What the store has about a mapping: its health, its last pages, and the keys of pages whose texts are kept with its
+/// alert.
 type Stored = (Option<MappingReport>, Vec<Value>, BTreeSet<String>);
 
 async fn load_stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
@@ -71,7 +72,7 @@ async fn load_stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
     Ok((read, list_page.rows.iter().map(pages::row).collect(), texts))
 }
 
-/// The mapping's description from its file.
+/// The description of a mapping from its file, as JSON.
 fn description_json(set: &MappingSet, name: &str) -> Option<Value> {
     let index = set.find_by_name(name)?;
     Some(json!({
@@ -81,7 +82,7 @@ fn description_json(set: &MappingSet, name: &str) -> Option<Value> {
     }))
 }
 
-/// Each field of the mapping, with the share of known values that were found again.
+/// The fields of a mapping with their state, and the share of known values that were read again.
 fn fields(report: &Value) -> Vec<Value> {
     let list = |member: &str| report[member].as_array().into_iter().flatten();
     let fallen = |field: &Value| {
@@ -110,8 +111,8 @@ fn fields(report: &Value) -> Vec<Value> {
     list("fields").map(row).collect()
 }
 
-/// A page from before a break and one from after it, with the values read on each. Pages whose texts were kept are
-/// preferred.
+/// A page from before the break of a mapping and a page from after it, with the values read on each. Pages whose texts
+/// are kept are preferred.
 fn pages_around_break(report: &Value, texts: &BTreeSet<String>) -> Option<Value> {
     let has_text = |page: &&Value| page["id"].as_str().is_some_and(|id| texts.contains(id));
     let kept = |kind: &str| {
@@ -123,7 +124,7 @@ fn pages_around_break(report: &Value, texts: &BTreeSet<String>) -> Option<Value>
         })
     };
     let (former, now): (Vec<&Value>, Vec<&Value>) = (kept("before")?, kept("after")?);
-    // Two readings of the same URL show the change best.
+    // The change is shown best by the same page, read before and after it.
     let same = now.iter().rev().find_map(|after| {
         let before = former.iter().rfind(|one| one["url"] == after["url"])?;
         Some((before, after))
@@ -150,7 +151,7 @@ fn percent(share: &Value) -> Option<f64> {
     share.as_f64().map(|share| (share * 1_000.0).round() / 10.0)
 }
 
-/// The known versions of the mapping. The current one comes first.
+/// The known versions of the mapping, the present one first.
 fn versions(report: &Value, file: Option<&Value>) -> Vec<Value> {
     let file = file.and_then(|file| file["version"].as_str());
     let file = file.unwrap_or_default();

@@ -50,7 +50,7 @@ fn rows(read: &[MappingReport], set: Option<&MappingSet>) -> Vec<Value> {
             row(name, read, has_file)
         })
         .collect();
-    // The sort is stable, so mappings of equal rank stay sorted by name.
+    // The sort is stable, so mappings with equal rank stay in the order of their names.
     rows.sort_by_key(|(rank, _)| *rank);
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -79,7 +79,7 @@ fn row(name: &str, read: Option<&MappingReport>, has_file: Option<bool>) -> (usi
     (rank.unwrap_or_default(), row)
 }
 
-/// The share of the last pages on which the field had a value.
+/// On what share of the last pages the field had a value.
 fn share(field: &Value) -> f64 {
     field["now"].as_f64().unwrap_or_default()
 }

@@ -4,28 +4,28 @@ use serde::Serialize;
 
 use crate::visit::Visit;
 
-/// What a view needs to be offered to a visitor.
+/// What a view needs. It is offered only to visitors of a dashboard that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    /// Tables, and rights over all applications.
+    /// Tables, and rights for all applications.
     Tables,
     Fleet,
-    /// A running fleet, and rights over all applications.
+    /// A running fleet, and rights for all applications.
     WholeFleet,
     Store,
-    /// The store, with rights over all applications.
+    /// The store, and rights for all applications.
     WholeStore,
-    /// A fleet or a store, with rights over all applications.
+    /// A fleet or a store, and rights for all applications.
     Sites,
-    /// A store or a folder of mappings, with rights over all applications.
+    /// A store or a folder of mappings, and rights for all applications.
     Mappings,
-    /// The logs of a dispatcher, and rights over all applications.
+    /// The logs of a dispatcher, and rights for all applications.
     Logs,
-    /// The mapping editor, and the rights to change mappings.
+    /// The mapping editor, and the right to change mappings.
     Editor,
 }
 
-/// The views of an area: path, label, needs. [`view_of`] names the view that any other page belongs to.
+/// The views of an area, each with its path, label and needs. [`view_of`] gives the view that another page belongs to.
 type Views = &'static [(&'static str, &'static str, Needs)];
 
 const DOORS: [(&str, Views); 3] = [("Data", DATA), ("Crawls", CRAWLS), ("System", SYSTEM)];
@@ -51,15 +51,15 @@ const SYSTEM: Views = &[
     ("audit", "Audit", Needs::Logs),
 ];
 
-/// The navigation as the layout shows it.
+/// The navigation, with the data that the layout shows.
 #[derive(Debug, Serialize)]
 pub(crate) struct Navigation {
     areas: Vec<Entry>,
-    /// The views of the open area.
+    /// The views of the area that the visitor is in.
     views: Vec<Entry>,
-    /// The label of the open area.
+    /// The label of the area that the visitor is in.
     open: Option<&'static str>,
-    /// Whether there is a fleet or a store in which a URL can be searched.
+    /// Whether there is a fleet or a store in which URLs can be searched.
     has_search: bool,
 }
 
@@ -67,11 +67,11 @@ pub(crate) struct Navigation {
 struct Entry {
     path: String,
     label: &'static str,
-    /// The value of `aria-current`: `page` if the entry is the current page, `true` if the page belongs to the entry.
+    /// The attribute `aria-current`: `page` if the entry leads to this page, `true` if this page belongs to the entry.
     current: Option<&'static str>,
 }
 
-/// The navigation for this visitor.
+/// The navigation that this visitor sees on this page.
 pub(crate) fn for_visit(visit: &Visit) -> Navigation {
     let home = match visit
         .path
@@ -121,7 +121,8 @@ fn entry(visit: &Visit, name: &str, label: &'static str, is_open: bool) -> Entry
     }
 }
 
-/// The view that a page belongs to, by the first part of its path.
+/// The view that a page belongs to. `part` is the first part of the page's path, such as `record` for the view
+/// `records`.
 fn view_of(part: &str) -> &str {
     match part {
         "table" => "tables",

@@ -17,21 +17,22 @@ use crate::messages::Message;
 use crate::secrets::new_secret;
 use crate::visit::Visit;
 
-/// The largest file that is accepted, in bytes. A larger table must be filled by the command.
+/// The largest table that can be uploaded, in bytes. Larger ones must be filled by the command `webfill fill`.
 const MOST_BYTES: u64 = 512 << 20;
 
 /// The longest file name, in bytes.
 const LONGEST_NAME: usize = 100;
 
-/// The endings of tables, each also with `.gz` or `.zst`.
+/// The extensions of tables that can be uploaded, also followed by `.gz` or `.zst`.
 const ENDINGS: [&str; 8] = [
     ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx",
 ];
 
-/// The most pieces of the file that wait to be written.
+/// How many pieces of the file may wait to be written.
 const PIECES: usize = 8;
 
-/// The service that starts runs, and the folder for uploaded tables; `None` if this visitor may not upload any.
+/// The service that runs `webfill fill`, and the folder for uploaded tables. `None` if this visitor may not upload
+/// tables.
 pub(crate) fn upload_target(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
     let filler = visit.dashboard.setup.filler.as_deref()?;
     let home = visit.dashboard.tables.upload_folder()?;
@@ -39,7 +40,7 @@ pub(crate) fn upload_target(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
     may.then_some((filler, home))
 }
 
-/// The runs that were started by uploads and are running or have failed, for the page of tables.
+/// The runs on uploaded tables that are running or have failed, for the list of tables.
 pub(crate) fn started_runs(visit: &Visit) -> Vec<Value> {
     let Some((filler, _)) = upload_target(visit) else {
         return Vec::new();
@@ -57,7 +58,7 @@ pub(crate) fn started_runs(visit: &Visit) -> Vec<Value> {
     runs.collect()
 }
 
-/// Whether another run has completed the table since then.
+/// Whether another run has completed the table after the failed one.
 fn is_completed_since(visit: &Visit, table: &Path) -> bool {
     let folder = folder_of(table);
     let projects = visit.dashboard.tables.all().into_iter();
@@ -103,7 +104,7 @@ pub(crate) async fn upload(visit: &Visit, body: Incoming) -> Shown {
     };
     let about = json!({"table": name, "contact": contact});
     save(body, &table, replaces).await?;
-    // Write the audit log first, so that it has every run that starts.
+    // The audit log is written first, so that it contains every run that starts.
     if let Err(problem) = visit.write_audit_entry("table_fill", about).await {
         let _ = fs::remove_file(&table);
         return Err(problem);
@@ -125,7 +126,7 @@ pub(crate) async fn upload(visit: &Visit, body: Incoming) -> Shown {
     Ok(answer::json(200, &json!({"to": to})))
 }
 
-/// Checks a file name: it must not be a path or hidden, and must have the ending of a table.
+/// Checks the name of an uploaded file. It must not be a path or hidden, and must have the extension of a table.
 fn check_file_name(name: &str) -> Result<&str, Problem> {
     let lower = name.to_ascii_lowercase();
     let plain = ["gz", "zst"].iter().fold(lower.as_str(), |name, packed| {
@@ -159,7 +160,7 @@ fn check_file_name(name: &str) -> Result<&str, Problem> {
     }
 }
 
-/// Whether the table was uploaded to this dashboard and its run failed before it began its work.
+/// Whether a table may be uploaded again: it was uploaded to this dashboard, and its run failed before it did any work.
 fn may_retry(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
     let was_dropped = visit
         .dashboard
@@ -170,7 +171,7 @@ fn may_retry(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
     was_dropped && has_failed && !path_exists(&folder_of(table))
 }
 
-/// Whether the table, its folder, or a link with one of these names exists.
+/// Whether a file or folder exists that the table or its project folder would replace. Links count as well.
 fn is_taken(table: &Path) -> bool {
     path_exists(table) || path_exists(&folder_of(table))
 }
@@ -189,7 +190,8 @@ fn path_exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Saves the body under a temporary name first, so that no incomplete table is ever in the folder.
+/// Saves an uploaded body as a file. It is written under a temporary name first, so that the folder never has an
+/// incomplete table.
 async fn save(body: Incoming, table: &Path, replaces: bool) -> Result<(), Problem> {
     let (pieces, written) = mpsc::channel(PIECES);
     let own = table.to_owned();
@@ -229,7 +231,7 @@ async fn forward_body(body: Incoming, pieces: &mpsc::Sender<Piece>) -> Result<()
                 format!("more than {} MiB: use `webfill fill`", MOST_BYTES >> 20),
             ));
         }
-        // The writer has failed. Its own error explains why.
+        // The thread that writes the file has failed. Its own error explains why.
         if pieces.send(Piece::Some(piece)).await.is_err() {
             return Ok(());
         }
@@ -241,7 +243,7 @@ fn write(table: &Path, replaces: bool, mut pieces: mpsc::Receiver<Piece>) -> Res
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let number = new_secret().map_err(failed)?;
     let part = table.with_file_name(format!(".{name}.{}.part", &number[..16]));
-    // If the file cannot be created, it belongs to somebody else and must not be removed.
+    // If this fails, the temporary file belongs to somebody else and must not be removed.
     let mut file = File::create_new(&part).map_err(failed)?;
     let mut write_all = || -> Result<bool, std::io::Error> {
         loop {
@@ -254,13 +256,13 @@ fn write(table: &Path, replaces: bool, mut pieces: mpsc::Receiver<Piece>) -> Res
         file.sync_all()?;
         match replaces {
             true => fs::rename(&part, table)?,
-            // Unlike a rename, a hard link does not replace a file that has been created meanwhile.
+            // Unlike a rename, a hard link fails if another file has been created under this name meanwhile.
             false => fs::hard_link(&part, table)?,
         }
         Ok(true)
     };
     let written = write_all();
-    // If this fails, the leftover file only takes up space.
+    // If this fails, the temporary file only takes up space.
     let _ = fs::remove_file(&part);
     written.map(drop).map_err(failed)
 }

@@ -14,10 +14,11 @@ use crate::snapshot::{Crawls, Snapshot, now_ms};
 use crate::templates;
 use crate::visit::Visit;
 
-/// The approximate number of points in a chart, at most.
+/// How many points a chart has at most, approximately.
 const MOST_POINTS: usize = 360;
 
-/// The spans of time that charts offer, in seconds. 0 stands for the time since the running crawls began.
+/// The spans of time that a chart can show, in seconds, and their labels. 0 means the time since the running crawls
+/// began.
 const SPANS: [(i64, &str); 9] = [
     (0, "Since the start"),
     (900, "15 minutes"),
@@ -32,7 +33,7 @@ const SPANS: [(i64, &str); 9] = [
 
 const DAY_S: i64 = 24 * 3_600;
 
-/// The shortest span of a chart, so that the first seconds of a run do not fill it.
+/// The shortest span that a chart shows, in seconds. Otherwise a run that has just begun would fill the chart.
 const LEAST_S: i64 = 60;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
@@ -45,13 +46,13 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("overview.html", "Overview", content)
 }
 
-/// The data for the part of a page that shows charts: where they come from, and the spans to choose from.
+/// The data for the part of a page with charts: the path of their data, and the spans that can be chosen.
 pub(crate) fn chart_choice(visit: &Visit, source: &str) -> Value {
     let spans = SPANS.map(|(span, label)| json!({"seconds": span, "label": label}));
     json!({"spans": spans, "span": requested_span(visit), "source": source, "every_s": history::EVERY_S})
 }
 
-/// The snapshot, limited to this visitor's rights.
+/// The snapshot of the overview that this visitor may see.
 pub(crate) async fn snapshot_for(visit: &Visit) -> Arc<Snapshot> {
     let snapshot = visit.dashboard.snapshot().await;
     match visit.visitor.rights.is_limited_to_apps() {
@@ -60,7 +61,7 @@ pub(crate) async fn snapshot_for(visit: &Visit) -> Arc<Snapshot> {
     }
 }
 
-/// The part of the page that scripts keep up to date.
+/// The part of the overview that a script keeps up to date.
 pub(crate) fn render_live_part(visit: &Visit, snapshot: &Snapshot) -> String {
     templates::render(
         &visit.dashboard.templates,
@@ -87,7 +88,7 @@ fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
     })
 }
 
-/// Whether all data that could need attention are known.
+/// Whether everything was read that could need attention.
 fn is_fully_read(visit: &Visit, snapshot: &Snapshot) -> bool {
     let knows_fleet = !visit.has_fleet() || snapshot.fault.is_none() && snapshot.sites.is_some();
     let knows_crawls = |crawls: &Crawls| !crawls.has_unknown_process;
@@ -95,7 +96,7 @@ fn is_fully_read(visit: &Visit, snapshot: &Snapshot) -> bool {
     knows_fleet && knows_store
 }
 
-/// Whether there is no fleet, no crawl and no table yet, so that there is nothing to report.
+/// Whether there is nothing to show, because there is no fleet, no crawl and no table yet.
 fn is_unused(visit: &Visit, snapshot: &Snapshot) -> bool {
     let has_crawls = snapshot
         .crawls
@@ -104,13 +105,13 @@ fn is_unused(visit: &Visit, snapshot: &Snapshot) -> bool {
     !visit.has_fleet() && !has_crawls && visit.dashboard.tables.is_empty()
 }
 
-/// The metrics of the charts of all crawls.
+/// The data of the charts of all crawls together.
 pub(crate) async fn charts(visit: &Visit) -> Shown {
     visit.require_whole_fleet()?;
     let snapshot = visit.dashboard.snapshot().await;
     let crawls = snapshot.crawls.as_ref();
     let began_ms = crawls.and_then(|crawls| crawls.running_since_ms);
-    // The last point of the charts agrees with the counts that the page shows.
+    // The charts end with the counts that the page shows now.
     let current = visit.dashboard.counters().sample_until(&snapshot);
     let with_current = |mut samples: Vec<history::Sample>| {
         samples.extend(current.clone());
@@ -119,8 +120,8 @@ pub(crate) async fn charts(visit: &Visit) -> Shown {
     Ok(metrics(visit, began_ms, None, with_current))
 }
 
-/// The chart data of a span: the requested one, or else the time since `began_ms`. Samples are merged to the number of
-/// points shown.
+/// The data of charts for a span: the one that the query requests, or else the time since `began_ms`. Samples are
+/// merged so that they fit the number of points.
 pub(crate) fn metrics(
     visit: &Visit,
     began_ms: Option<i64>,
@@ -146,14 +147,15 @@ pub(crate) fn metrics(
     answer::json(200, &chart)
 }
 
-/// The span that the query requests, in seconds.
+/// The span of the charts that the query requests, in seconds; 0 by default.
 pub(crate) fn requested_span(visit: &Visit) -> i64 {
     let asked = visit.query_value("span").and_then(|span| span.parse().ok());
     let is_known = |span: &i64| SPANS.iter().any(|(known, _)| known == span);
     asked.filter(is_known).unwrap_or(0)
 }
 
-/// The samples of the last day, merged by the hour and the latest first, for people who do not read charts.
+/// The samples of the last day, merged by the hour, the latest first. They are shown as a table, for people who do not
+/// read charts.
 fn hourly_samples(visit: &Visit) -> Vec<history::Sample> {
     let now = now_ms().div_euclid(1_000);
     let mut samples = visit

@@ -10,13 +10,13 @@ use super::{changes, reasons, words};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The most bytes shown of a body, because the dashboard is not made for reading long texts.
+/// How many bytes of a body are shown. The dashboard is not made for reading long texts.
 const MOST_SHOWN: usize = 256 << 10;
 
-/// A stored body cannot be longer than this, even if its entry says so.
+/// The largest body that is decompressed, in bytes, even if its entry in the store gives a greater length.
 const MOST_BODY: u64 = 64 << 20;
 
-/// The most links listed.
+/// How many links of a page are listed.
 const MOST_LINKS: usize = 200;
 
 const CHANGES: u32 = 10;
@@ -77,7 +77,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     visit.render_page("page.html", "Page", content)
 }
 
-/// The extracted values. If it was not a field's first chain that yielded the value, the chain's number is added.
+/// The extracted values of a page. If a value was found by an alternative chain, the number of the chain is added.
 fn fields(page: &Value) -> Vec<Value> {
     let fields = page["fields"].as_object().into_iter().flatten();
     fields
@@ -93,13 +93,13 @@ fn records(page: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Whether the visitor may use the mapping editor.
+/// Whether this visitor may use the mapping editor.
 pub(super) fn can_use_editor(visit: &Visit) -> bool {
     let has_mappings = visit.dashboard.setup.mappings.is_some();
     has_mappings && visit.can_change() && !visit.visitor.rights.is_limited_to_apps()
 }
 
-/// The body as plain text. It is never parsed, and never sent with its own content type.
+/// Shows the body of a page as plain text. It is not parsed, and not sent with its own content type.
 pub(crate) async fn show_body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
     visit.require_app(app)?;
     let (store, id) = (open_store(visit).await?, page_key(app, crawl, hash));
@@ -125,7 +125,7 @@ pub(crate) async fn show_body(visit: &Visit, app: &str, crawl: &str, hash: &str)
     visit.render_page("body.html", "Body of a page", content)
 }
 
-/// The beginning of a body, decoded by its content type; `None` if it is not text.
+/// The beginning of a body as text, decoded by its content type; `None` if the body is not text.
 pub(super) fn decode_body_text(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
     let broken = || Problem::internal_error("the kept body of this page cannot be read");
     if body.bytes > MOST_BODY {

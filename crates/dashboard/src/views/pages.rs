@@ -9,7 +9,7 @@ use super::words;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The pages to list.
+/// Which pages to list.
 pub(crate) enum PagesOf<'a> {
     All,
     Crawl(&'a str, &'a str),
@@ -25,7 +25,7 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
     let outcomes: Vec<Value> = outcomes
         .map(|outcome| json!({"name": outcome.as_str(), "meaning": outcome.meaning()}))
         .collect();
-    // The button for retrying needs exactly one outcome, because an action retries pages by outcome.
+    // The button "retry" is shown if the list is of one failed outcome, because the action retries pages by outcome.
     let again = match (&of, &filter.outcomes[..]) {
         (PagesOf::Crawl(..), [outcome]) => outcome.is_failure(),
         _ => false,

@@ -14,13 +14,13 @@ use crate::answer::Problem;
 use crate::extractions::MappingReport;
 use crate::visit::Visit;
 
-/// The longest time that a visitor waits for an answer of the store.
+/// How long a visitor waits for the store.
 const MOST_WAIT: Duration = Duration::from_secs(10);
 
-/// The rows on a page of a list.
+/// How many rows a page of a list has.
 pub(crate) const ROWS: u32 = 50;
 
-/// Opens the store, within the time limit.
+/// Opens the store, within a time limit.
 pub(crate) async fn open_store(visit: &Visit) -> Result<BrowseHandles, Problem> {
     match tokio::time::timeout(MOST_WAIT, visit.open_store()).await {
         Ok(opened) => opened,
@@ -28,7 +28,7 @@ pub(crate) async fn open_store(visit: &Visit) -> Result<BrowseHandles, Problem> 
     }
 }
 
-/// An answer of the store, within the time limit.
+/// Reads from the store, within a time limit.
 pub(crate) async fn with_time_limit<T>(
     read: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, Problem> {
@@ -52,7 +52,7 @@ fn store_timeout() -> Problem {
     ))
 }
 
-/// A part of a page: its data, or why they could not be read.
+/// Splits the result of a part of a page: its data, or the reason why they cannot be shown.
 pub(crate) fn data_or_fault<T>(read: Result<T, Problem>) -> (Option<T>, Option<String>) {
     match read {
         Ok(read) => (Some(read), None),
@@ -60,7 +60,7 @@ pub(crate) fn data_or_fault<T>(read: Result<T, Problem>) -> (Option<T>, Option<S
     }
 }
 
-/// A page of a list.
+/// One page of a list, as templates show it.
 #[derive(Debug, Serialize)]
 pub(crate) struct List {
     rows: Vec<Value>,
@@ -107,7 +107,7 @@ pub(crate) fn parse_cursor(visit: &Visit) -> Result<Option<Place>, Problem> {
         .transpose()
 }
 
-/// The health of all extractions of the visitor's store, by name.
+/// The reports on all mappings that the visitor's store has, by name.
 pub(crate) async fn load_extractions(visit: &Visit) -> Result<Arc<Vec<MappingReport>>, Problem> {
     let read = async { with_time_limit(open_store(visit).await?.store.health()).await };
     visit.dashboard.extractions.get_or_read(read).await

@@ -20,29 +20,29 @@ use crate::visit::Visit;
 const MOST_URLS: usize = 5;
 const MOST_CRAWLS: usize = 3;
 
-/// Why fields of a record are missing.
+/// Why some fields of a record are missing.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Reasons {
-    /// The results of the record's URLs.
+    /// The results of the record's URLs in its crawls.
     results: Vec<Value>,
     fields: Vec<FieldReasons>,
     /// Whether the record has more URLs or crawls than were checked.
     is_cut: bool,
 }
 
-/// Fields that are missing for the same reasons.
+/// A group of fields that are missing for the same reasons.
 #[derive(Debug, PartialEq, Serialize)]
 struct FieldReasons {
     names: Vec<String>,
     reasons: Vec<String>,
 }
 
-/// The result of a URL in a crawl.
+/// The result of one URL in one crawl.
 struct UrlResult {
     url: String,
     crawl: CrawlId,
     page: Option<Value>,
-    /// The fleet's status of a URL that has no page yet.
+    /// What the fleet says about a URL that has no page yet.
     fleet_status: Option<String>,
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn find(
     })
 }
 
-/// First the URLs in the record as it was fed, then the URLs of pages that have filled it.
+/// The URLs of a record: first those given with it, then those of the pages that have filled it.
 fn urls_of(document: &Value) -> Vec<String> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
@@ -112,7 +112,7 @@ async fn load_url_result(
     })
 }
 
-/// The fleet's status of a URL in a crawl.
+/// What the fleet says about a URL in a crawl; `None` without a fleet or an answer.
 pub(crate) async fn fleet_reason(visit: &Visit, url: &str, crawl: &CrawlId) -> Option<String> {
     let question =
         json!({"action": "why", "url": url, "appid": crawl.app_id, "crawlid": crawl.crawl_id});
@@ -137,7 +137,7 @@ impl UrlResult {
         })
     }
 
-    /// The reason why this URL has not filled the field.
+    /// Why this URL has not filled the field, as a clause.
     fn reason_for(&self, field: &str, set: Option<&MappingSet>) -> String {
         let Some(page) = &self.page else {
             return String::from("one of its URLs has not been fetched yet");
@@ -175,7 +175,7 @@ fn group_by_reasons<'a>(fields: impl Iterator<Item = (&'a str, Vec<String>)>) ->
     groups
 }
 
-/// The reasons why the field is missing, without duplicates.
+/// Why a field is missing, without repeated reasons.
 fn reasons_of(field: &str, results: &[UrlResult], set: Option<&MappingSet>) -> Vec<String> {
     let mut reasons = Vec::new();
     if set.is_some_and(|set| !set.field_names().contains(field)) {

@@ -22,7 +22,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
         .filter(|crawl| visit.visitor.rights.permits_app(&crawl.app_id))
         .collect();
     if own.is_empty() && visit.visitor.rights.is_limited_to_apps() {
-        // The answer is the same as for a missing record, because visitors must not learn that the record exists.
+        // The answer is the same as for a missing record, so that it does not show whether the record exists.
         return Err(missing());
     }
     let document = &record.document;
@@ -47,7 +47,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     visit.render_page("record.html", &format!("Record {id}"), content)
 }
 
-/// The position of the record among the rows of its page; null if it was not read as a row.
+/// The position of a record in the list of rows that it was read from; null if it is not a row of a page.
 fn row(document: &Value) -> Value {
     let row = &document["row"];
     let Some(position) = row["position"].as_u64() else {
@@ -56,7 +56,7 @@ fn row(document: &Value) -> Value {
     let parent = row["parent"].as_str().map(split_record_key);
     json!({
         "page": row,
-        // Counted from 1, for people.
+        // Users count rows from 1.
         "number": position + 1,
         "parent": parent.map(|(dataset, id)| json!({"dataset": dataset, "id": id})),
     })
@@ -68,7 +68,7 @@ fn missing_fields(document: &Value) -> Vec<&str> {
     names.filter_map(Value::as_str).collect()
 }
 
-/// The pages that should have filled the record but have not, with the reasons.
+/// The pages that might have filled the record but have not, with the reasons.
 fn pages_without_values(document: &Value) -> Vec<Value> {
     let doubts = document["doubts"].as_object().into_iter().flatten();
     let row = |(url, doubt): (&String, &Value)| {
@@ -78,7 +78,7 @@ fn pages_without_values(document: &Value) -> Vec<Value> {
     doubts.map(row).collect()
 }
 
-/// Fields with everything known about them, missing ones first.
+/// The fields of a record with everything known about them. Missing fields come first.
 fn fields(record: &WholeRecord) -> Vec<Value> {
     let document = &record.document;
     let missing = missing_fields(document);

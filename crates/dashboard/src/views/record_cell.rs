@@ -25,10 +25,10 @@ use crate::snapshot::now_ms;
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// The text that separates several values when a person types them.
+/// The text that separates several values when a user types them.
 const SEPARATOR: &str = ";";
 
-/// A cell, with everything that is known about it.
+/// A cell of a record, with everything that is known about it.
 struct Cell {
     dataset: String,
     id: String,
@@ -49,7 +49,7 @@ impl Cell {
         let record = with_time_limit(store.browse.record(&key)).await?;
         let record = record.ok_or_else(missing)?;
         if !is_visible(visit, &record) {
-            // The answer is the same as for a missing record, because visitors must not learn that the record exists.
+            // The answer is the same as for a missing record, so that it does not show whether the record exists.
             return Err(missing());
         }
         let field = field.ok_or_else(|| Problem::bad_request("field: expected a name"))?;
@@ -77,7 +77,7 @@ impl Cell {
         &self.row.record.record.document
     }
 
-    /// The entry for this field in a member of the record, such as `sources`.
+    /// The entry for this field in a member of the record's document, such as `sources`.
     fn member_of_field(&self, member: &str) -> &Value {
         &self.document()[member][&self.field]
     }
@@ -86,12 +86,12 @@ impl Cell {
         self.member_of_field("fields")
     }
 
-    /// Whether the user has supplied the value with the record.
+    /// Whether the value was given by the user together with the record.
     fn is_given(&self) -> bool {
         has_value(self.value()) && self.member_of_field("sources").is_null()
     }
 
-    /// The first page with a value for this field. `None` if the field's own value came from a page.
+    /// The first page with a value for this field. `None` if the value of the field already comes from a page.
     fn page_with_value(&self) -> Option<(&PageResult, &Value)> {
         let is_open = self.is_given() || self.state == State::Refused;
         let has_value = value_on_page(&self.row.pages, &self.field, |_| true);
@@ -103,7 +103,7 @@ impl Cell {
         format!("{path}/cell?field={}", percent_encode(&self.field))
     }
 
-    /// A text that changes when anything changes that a person has seen before deciding.
+    /// A text that is different after anything has changed that a person sees before deciding.
     fn version(&self) -> String {
         let members = ["fields", "sources", "candidates", "decisions"];
         let seen: Vec<&Value> = members
@@ -117,7 +117,7 @@ impl Cell {
         digits
     }
 
-    /// The URL of the page that has the value.
+    /// The URL of the page with the value that is to be judged.
     fn url(&self) -> Option<&str> {
         match self.page_with_value() {
             Some((page, _)) => Some(&page.url),
@@ -126,14 +126,16 @@ impl Cell {
     }
 }
 
-/// Visitors who are limited to applications may see only the records of those applications' crawls.
+/// Whether the visitor may see a record. Visitors whose rights are limited to some applications see only records in
+/// crawls of these.
 fn is_visible(visit: &Visit, record: &WholeRecord) -> bool {
     let rights = &visit.visitor.rights;
     let mut crawls = record.crawls.iter();
     !rights.is_limited_to_apps() || crawls.any(|crawl| rights.permits_app(&crawl.app_id))
 }
 
-/// A decision changes the record for all applications, so it needs the right to all of them.
+/// Fails if the visitor may not decide about records. A decision applies to all applications, so it needs rights for
+/// all.
 fn require_decision_right(visit: &Visit) -> Result<(), Problem> {
     visit.require_whole_fleet()?;
     match visit.can_change() {
@@ -151,7 +153,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     visit.render_page("cell.html", "Evidence", content)
 }
 
-/// The text around the value in the stored copy of its page. The latest crawl that has a copy is used.
+/// The text around the value in the stored copy of its page, from the latest crawl that has a copy.
 async fn load_stored_copy(store: &BrowseHandles, cell: &Cell) -> Option<Value> {
     let url = cell.url()?;
     let value = match cell.page_with_value() {
@@ -238,7 +240,7 @@ fn content(cell: &Cell, copy: Option<Value>) -> Value {
     })
 }
 
-/// The former values in order of time, and then the current one.
+/// The former values of the field in the order of time, then the present one.
 fn history(cell: &Cell) -> Vec<Value> {
     let former = cell
         .member_of_field("history")
@@ -250,7 +252,7 @@ fn history(cell: &Cell) -> Vec<Value> {
     former.chain([now]).collect()
 }
 
-/// Converts a text that a person has typed into the type of `like`, an existing value of the field.
+/// Converts a text that a user has typed into the type of `like`, a present or former value of the field.
 fn parse_typed_text(text: &str, like: &Value) -> Value {
     match like {
         Value::Number(_) => match serde_json::from_str::<Value>(text) {
@@ -272,7 +274,7 @@ fn parse_typed_text(text: &str, like: &Value) -> Value {
     }
 }
 
-/// Applies a decision to the record, and shows the cell again.
+/// Applies the visitor's decision to the record, and shows the cell again.
 pub(crate) async fn submit(visit: &Visit, dataset: &str, id: &str, form: &Form) -> Shown {
     require_decision_right(visit)?;
     let wanted = CellRequest::from_form(form)?;
@@ -297,7 +299,7 @@ pub(crate) async fn submit(visit: &Visit, dataset: &str, id: &str, form: &Form) 
         }
         _ => {}
     }
-    // Write the audit log first, so that it has every decision that takes effect.
+    // The audit log is written first, so that it contains every decision that takes effect.
     visit
         .write_audit_entry("record_review", about.clone())
         .await?;
@@ -334,7 +336,7 @@ async fn resolve_answer(
 ) -> Result<DecisionAnswer, Problem> {
     Ok(match wanted {
         CellRequest::Undo => DecisionAnswer::Undo,
-        // To reject a page's objection to the user's own value means to accept that value.
+        // A page disagrees with the user's own value. Rejecting the page's value means accepting the user's.
         CellRequest::Reject if cell.is_given() => DecisionAnswer::Accept,
         CellRequest::Reject => DecisionAnswer::Reject,
         CellRequest::Text(text) => {
@@ -368,7 +370,7 @@ async fn resolve_answer(
     })
 }
 
-/// The source of a page's value, in the form that records store.
+/// The source of a value from this page, in the form in which records store sources.
 async fn load_source(store: &BrowseHandles, page: &PageResult) -> Result<Value, Problem> {
     let whole = with_time_limit(store.browse.page(&page.id)).await?;
     let whole = whole.ok_or_else(|| Problem::not_found("the page is no longer stored"))?;

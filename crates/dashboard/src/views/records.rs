@@ -16,13 +16,13 @@ use crate::grid::state::State;
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// The records of a dataset are counted up to this number.
+/// The records of a dataset are counted up to this number, so that counting does not take long.
 const COUNT_TO: u64 = 100_000;
 
-/// Besides the records on the page, this many further records supply the columns.
+/// How many records are read in addition to those of the page, to find the columns.
 const SAMPLE: u32 = 100;
 
-/// The most columns of a page.
+/// How many columns one page may have.
 const MOST_COLUMNS: usize = 1_000;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
@@ -55,13 +55,13 @@ fn dataset_row(dataset: &DatasetRow) -> Value {
     })
 }
 
-/// The query of a request for records.
+/// What a request wants to see of a dataset.
 struct Asked {
     filter: Filter,
     after: Option<String>,
-    /// The column that records are sorted by, and whether the largest come first.
+    /// The column by which records are sorted, and whether the order is descending.
     sort: Option<(String, bool)>,
-    /// The first column that is shown.
+    /// The position of the first column that is shown.
     first: usize,
 }
 
@@ -108,7 +108,8 @@ impl Asked {
     }
 }
 
-/// The state of records to list. Links may give it in the parameter `state`, which otherwise means the state of cells.
+/// The state of the records to list, from the parameter `records`. Some links give it in the parameter `state`, which
+/// otherwise means the state of cells.
 fn record_state(visit: &Visit) -> Result<Option<RecordState>, Problem> {
     match visit.query_value("records") {
         Some(name) => match record_state_from_name(name) {
@@ -127,7 +128,7 @@ fn record_state_from_name(name: &str) -> Option<RecordState> {
     }
 }
 
-/// The data of one page of records.
+/// The data that one page of records shows.
 struct Listed {
     page: Page,
     names: Vec<String>,
@@ -135,7 +136,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Whether columns can be sorted. Sorting reads all records, so the dataset must be small.
+    /// Whether records can be sorted by a column. Sorting reads all records, so the dataset must be small.
     fn can_sort(&self) -> bool {
         !self.total.is_more
     }
@@ -269,7 +270,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
     })
 }
 
-/// Notes for people about what this list cannot do, and why.
+/// Notes to the visitor about what this list cannot do, and why.
 fn notes(asked: &Asked, listed: &Listed) -> Vec<String> {
     let mut notes = Vec::new();
     if !listed.can_sort() {
@@ -292,8 +293,8 @@ fn record_state_name(state: RecordState) -> &'static str {
     }
 }
 
-/// An entry of the legend, with a link that lists the records with a cell in this state. The filter by the state of
-/// records stays in the link.
+/// An entry of the legend: a state, and a link to the records with a cell in this state. The link keeps the filter by
+/// the state of records.
 fn legend_entry(visit: &Visit, state: State, asked: Option<State>) -> Value {
     let mut shown = grid_parts::legend_entry(visit, state, asked, None);
     shown["meaning"] = record_cells::meaning(state).into();
@@ -339,7 +340,7 @@ pub(super) fn record_path(dataset: &str, id: &str) -> String {
     )
 }
 
-/// The filtered records as a file.
+/// Sends the records that match the filter as a file.
 pub(crate) async fn download(visit: &Visit, ending: &str) -> Shown {
     let format = Format::from_name(ending).ok_or_else(|| Problem::not_found("page not found"))?;
     let dataset = visit.query_value("dataset");

@@ -39,7 +39,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("review.html", "Review of doubts", content)
 }
 
-/// Stores an answer and leads to the next open doubt. "Undo" removes an answer and leads back to its doubt.
+/// Stores an answer, and redirects to the next open doubt. "Undo" removes an answer, and redirects to its doubt.
 pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let project = find_project(visit, name)?;
     if !visit.can_change() {
@@ -75,7 +75,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let mut about =
         json!({"table": name, "row": doubt.row, "column": doubt.column, "answer": decision});
     let by = json!(visit.visitor.name.as_deref());
-    // Write the audit log first, so that it has every answer that takes effect.
+    // The audit log is written first, so that it contains every answer that takes effect.
     visit
         .write_audit_entry("table_review", about.clone())
         .await?;
@@ -95,7 +95,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
         visit.write_audit_entry("table_review", about).await?;
         return Err(problem);
     }
-    // The next open doubt is searched after the answered one, and then before it.
+    // The next open doubt is searched after the answered one, and then from the beginning.
     let mut places = (place + 1..review.doubts.len()).chain(0..place);
     let next = match decision {
         Decision::Undo => Some(place),
@@ -134,7 +134,7 @@ fn doubt_json(review: &Review, place: usize) -> Value {
     shown
 }
 
-/// An excerpt of a page, split at the value.
+/// Splits an excerpt of a page into the text before a value, the value, and the text after it.
 pub(super) fn split_at_value<'e>(excerpt: &'e str, value: &str) -> [&'e str; 3] {
     let found = (!value.is_empty()).then(|| excerpt.find(value));
     match found.flatten() {

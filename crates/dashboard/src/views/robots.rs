@@ -6,21 +6,21 @@ use serde::Serialize;
 use webfill_store::RobotsEntry;
 use webfill_urls::Url;
 
-/// The name of the crawler in robots.txt.
+/// The name by which robots.txt files address this crawler.
 const NAME: &str = "webfill";
 
-/// The most lines and characters of a line that are shown.
+/// How many lines of a file are shown, and how many characters of a line.
 const MOST_LINES: usize = 300;
 const MOST_CHARS: usize = 200;
 
-/// A robots.txt file.
+/// A robots.txt file, as it is shown.
 #[derive(Debug, Serialize)]
 pub(super) struct Robots {
     origin: String,
     status: Option<u16>,
     fetched_at_ms: i64,
     expires_at_ms: i64,
-    /// The meaning of the whole file if none of its rules applies to the crawler.
+    /// What the file as a whole means, if it has no rules for the crawler.
     meaning: Option<&'static str>,
     lines: Vec<Line>,
     is_cut: bool,
@@ -30,9 +30,9 @@ pub(super) struct Robots {
 struct Line {
     number: usize,
     text: String,
-    /// Whether this line is a rule of the group for the crawler.
+    /// Whether the line is a rule that applies to this crawler.
     applies: bool,
-    /// One of the URLs that this line forbids.
+    /// One of the URLs that the line forbids; `None` if it forbids none of them.
     forbids: Option<String>,
 }
 
@@ -43,7 +43,7 @@ struct Rule {
     pattern: String,
 }
 
-/// Scheme, host and port of a URL.
+/// The origin of a URL: scheme, host and port.
 pub(super) fn origin_of(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     Some(url.origin().ascii_serialization())
@@ -94,8 +94,8 @@ pub(super) fn parse_robots(entry: &RobotsEntry, disallowed: &[&str]) -> Robots {
 fn parse_rules(text: &str) -> Vec<Rule> {
     let (mut own, mut of_all) = (Vec::new(), Vec::new());
     let mut has_own = false;
-    // Whether the current group names the crawler; whether it names `*`; whether its first rule has been read, which
-    // ends the list of names.
+    // Whether the group of lines names this crawler, whether it names `*`, and whether its first rule was read. After
+    // that rule, a name begins a new group.
     let (mut is_own, mut is_all, mut has_rules) = (false, false, true);
     for (line, text) in text.lines().enumerate() {
         let text = text.split('#').next().unwrap_or_default();
@@ -140,7 +140,7 @@ fn parse_rules(text: &str) -> Vec<Rule> {
     }
 }
 
-/// The rule that forbids a URL.
+/// The rule that forbids a URL; `None` if the URL is allowed.
 fn find_forbidding_rule<'r>(rules: &'r [Rule], url: &str) -> Option<&'r Rule> {
     let url = Url::parse(url).ok()?;
     let path = match url.query() {
@@ -154,8 +154,8 @@ fn find_forbidding_rule<'r>(rules: &'r [Rule], url: &str) -> Option<&'r Rule> {
     (!longest.allows).then_some(longest)
 }
 
-/// Whether a pattern matches the beginning of a path. `*` stands for any text; a final `$` requires the end of the
-/// path.
+/// Whether a pattern of robots.txt matches the beginning of a path. `*` stands for any text, and a `$` at the end means
+/// the end of the path.
 fn is_match(pattern: &str, path: &str) -> bool {
     let (pattern, is_whole) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),

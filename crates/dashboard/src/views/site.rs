@@ -13,13 +13,13 @@ use crate::snapshot::now_ms;
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// The most of the site's pages that are shown.
+/// How many pages of the site are shown.
 const PAGES: u32 = 20;
 
-/// The most changes of the site's state that are shown.
+/// How many changes of the site's state are shown.
 const CHANGES: usize = 50;
 
-/// The most disallowed URLs that are searched for in robots.txt files, and the most origins whose file is shown.
+/// How many disallowed URLs are searched for in robots.txt files, and how many of these files are shown.
 const FORBIDDEN: u32 = 10;
 const ORIGINS: usize = 4;
 
@@ -54,8 +54,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     visit.render_page("site.html", &format!("Site {site}"), content)
 }
 
-/// The states of a site in order of time, the latest first. The earliest one begins with the first known page of the
-/// site.
+/// The states of a site over time, the latest first. The earliest one begins with the first known page of the site.
 fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
     let mut changes = visit.dashboard.site_log().changes_of_site(site, CHANGES);
     let is_cut = changes.len() == CHANGES;
@@ -80,7 +79,7 @@ fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
     changes.iter().map(row).collect()
 }
 
-/// The site that a typed text means: a host, a URL, or a name with non-ASCII letters.
+/// The name of the site that a user means by a host, a URL, or a name with non-ASCII letters.
 pub(super) fn parse_site(text: &str) -> Result<String, Problem> {
     let text = text.trim();
     let url = match text.contains("://") {
@@ -95,8 +94,8 @@ pub(super) fn parse_site(text: &str) -> Result<String, Problem> {
     }
 }
 
-/// The fleet's status of a site. Visitors limited to applications do not get it, because rules and states concern all
-/// applications.
+/// What the fleet says about a site. `None` for visitors whose rights are limited to some applications, because rules
+/// and states are common to all.
 async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Problem> {
     if visit.dashboard.fleet.is_none() || visit.visitor.rights.is_limited_to_apps() {
         return Ok(None);
@@ -107,21 +106,21 @@ async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Proble
         .map(Some)
 }
 
-/// The first known page of a site.
+/// The first known page of a site, which dates its first known state.
 #[derive(Debug, Clone, Copy)]
 struct First {
     at_ms: i64,
-    /// Whether this is the very first page. Otherwise, the store has earlier ones.
+    /// Whether this is really the first page. If not, the store has earlier pages.
     is_exact: bool,
 }
 
-/// The data of the store about a site.
+/// What the store has about a site.
 #[derive(Default)]
 struct StoredSite {
     state: Option<Value>,
     rows: Vec<Value>,
     first: Option<First>,
-    /// The site's clock, which all machines share: its delay and its last request.
+    /// When the site was last requested, and its delay. All machines share these times.
     clock: Option<Value>,
     robots: Vec<Robots>,
 }
@@ -166,7 +165,7 @@ async fn load_stored(visit: &Visit, site: &str) -> Result<StoredSite, Problem> {
     Ok(read)
 }
 
-/// The robots.txt files of the origins of these pages, with the lines that forbid some of them.
+/// Loads the robots.txt files of the origins of these pages, and finds the lines that forbid some of them.
 async fn load_robots(
     store: &BrowseHandles,
     site: &str,
@@ -191,7 +190,7 @@ async fn load_robots(
         .collect())
 }
 
-/// The current rules, if there are any.
+/// The rules that were set for the site by hand, as JSON.
 fn rules_json(fleet: &Value) -> Value {
     let of = |name: &str| (!fleet[name].is_null()).then(|| fleet[name].clone());
     json!({"delay": of("delay"), "block_until": of("block_until"), "limit": of("limit")})

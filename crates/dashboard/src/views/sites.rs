@@ -10,7 +10,7 @@ use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    // The search form without scripts leads here. Redirect to the view of the site.
+    // Without scripts, the search form leads here. The browser is redirected to the view of the site.
     if let Some(site) = visit.query_value("site") {
         let site = percent_encode(&super::site::parse_site(site)?);
         return Ok(see_other(&format!("/dashboard/site/{site}")));
@@ -26,7 +26,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("sites.html", "Sites", content)
 }
 
-/// The list of sites as the fleet reports it now.
+/// Loads the list of sites as the fleet reports it now.
 async fn load_fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let after = visit.query_value("after").map(str::parse::<u64>);
     let after = after.transpose().map_err(Problem::bad_request)?;
@@ -34,14 +34,14 @@ async fn load_fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let answer = visit.run_action(question).await?;
     let sites = answer["sites"].as_array().into_iter().flatten();
     let mut sites: Vec<&Value> = sites.collect();
-    // Sort within the page: sites that need a person come first.
+    // The sites on this page are sorted, so that those that need a person come first.
     sites.sort_by_key(|site| std::cmp::Reverse(trouble_rank(site)));
     let rows = sites.into_iter().map(site_row).collect();
     let next = answer["next"].as_u64().map(|next| next.to_string());
     Ok(List::from_fleet(visit, rows, next))
 }
 
-/// A sort key: first how much the site needs a person's attention, then the number of its queued tasks.
+/// The key for sorting sites: how much a site needs a person, then the number of its queued tasks.
 fn trouble_rank(site: &Value) -> (u8, u64) {
     let needs = match site["state"].as_str() {
         Some("unreachable") => 3,
@@ -65,7 +65,7 @@ fn site_row(site: &Value) -> Value {
     })
 }
 
-/// The list of sites as the dispatcher last wrote it to the store.
+/// Loads the list of sites as the dispatcher last wrote it to the store.
 async fn load_stored_list(visit: &Visit) -> Result<List, Problem> {
     let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
     let list_page = with_time_limit(store.browse.site_states(from.as_ref(), ROWS)).await?;

@@ -6,7 +6,7 @@ use super::tables::{find_project, run_blocking, with_percent};
 use crate::answer::Shown;
 use crate::visit::Visit;
 
-/// The most doubts shown here. The review shows all.
+/// How many doubts are shown here. The table's review shows all.
 const DOUBTS: usize = 10;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {

@@ -20,7 +20,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("tables.html", "Tables", content)
 }
 
-/// Runs a function that works on files in a blocking thread.
+/// Runs a function that reads or writes files, in a thread that may block.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -29,7 +29,7 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
         .map_err(Problem::internal_error)
 }
 
-/// The table with this name, if the visitor may see it.
+/// The project of the table with this name, if the visitor may see it.
 pub(crate) fn find_project(visit: &Visit, name: &str) -> Result<Project, Problem> {
     visit.require_whole_fleet()?;
     let found = visit.dashboard.tables.get(name);
@@ -47,7 +47,7 @@ fn row(project: &Project) -> Value {
     })
 }
 
-/// Prepares the overview for people: adds the percentage of filled gaps to each field and site, and rounds
+/// Prepares a table's overview for display: adds the percentage of filled gaps to each field and site, and rounds
 /// probabilities to three digits.
 pub(crate) fn with_percent(mut overview: Value) -> Value {
     let percent = |part: &Value| {

@@ -8,7 +8,7 @@ use super::reading::{data_or_fault, open_store, with_time_limit};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The number of runs shown by default, and the most on request.
+/// How many runs of the watch are shown by default, and how many on request.
 const RUNS: u64 = 10;
 const MOST_RUNS: u64 = 1_000;
 
@@ -33,7 +33,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let shown = watch["runs"].as_array().map_or(0, Vec::len) as u64;
     let content = json!({
         "app": app,
-        // The crawl of a watch has the same name as the watch.
+        // A watch has a crawl with the same name, in which its pages are stored.
         "crawl": name,
         "changes": changes, "store_fault": store_fault,
         "has_more_runs": runs < MOST_RUNS && shown == runs,

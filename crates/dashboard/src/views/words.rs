@@ -18,7 +18,7 @@ pub(crate) fn describe_skip_reason(reason: Reason) -> &'static str {
     }
 }
 
-/// The reason for a doubt: why a page has not filled a record. `why` is its name in the store.
+/// Explains why a page has not filled a record. `why` is the name of the reason in the store.
 pub(crate) fn describe_doubt(why: &str) -> &'static str {
     match why {
         "other_values" => "contradicts known values of the record",
@@ -29,7 +29,7 @@ pub(crate) fn describe_doubt(why: &str) -> &'static str {
     }
 }
 
-/// The reason for a site's backoff. `reason` is its name in the fleet.
+/// Explains why a site is backing off. `reason` is the name of the reason in the fleet.
 pub(crate) fn describe_backoff(reason: &str) -> &'static str {
     match reason {
         "robots" => "its robots.txt is unavailable",
@@ -43,7 +43,7 @@ pub(crate) fn describe_backoff(reason: &str) -> &'static str {
     }
 }
 
-/// The reason for sites' backoffs, for a line about one or several sites; empty if nobody needs to act.
+/// Explains why one or several sites are in trouble, for one line of the overview. Empty if nobody needs to act.
 pub(crate) fn describe_trouble(reason: &str) -> &'static str {
     match reason {
         "robots" => "robots.txt unavailable",
@@ -56,7 +56,7 @@ pub(crate) fn describe_trouble(reason: &str) -> &'static str {
     }
 }
 
-/// The group of an outcome. Each group has one colour on all pages.
+/// The group of an outcome. On all pages, each group has its own colour.
 pub(crate) fn group_of(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ok => "ok",

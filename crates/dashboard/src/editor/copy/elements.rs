@@ -1,28 +1,28 @@
 //! Which elements and attributes of a foreign page a copy contains, and in which form. All others are left out.
 
-/// How an element is shown.
+/// How an element of a foreign page is shown in a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Display {
     /// Neither the element nor its content is shown.
     Nothing,
     /// Only the content of the element is shown.
     Inside,
-    /// Shown as the named element, with its content.
+    /// The element is shown as the named element, with its content.
     As(&'static str),
-    /// Shown as the named element, which has no content.
+    /// The element is shown as the named element, which never has content.
     Void(&'static str),
-    /// A form field, shown as its text.
+    /// The element is a form field. Its text is shown.
     Control,
-    /// An image, shown as its alternative text.
+    /// The element is an image. Its alternative text is shown.
     Image,
-    /// Shown as its name only, because its content is not text.
+    /// Only the name of the element is shown, because its content is not text.
     Named,
-    /// A `meta` element, shown as its name and content.
+    /// The element is a `meta` element. Its name and content are shown as text.
     Meta,
     Title,
 }
 
-/// Elements that are written with their own tag.
+/// Elements that a copy contains with their own tags.
 const SAME: &[&str] = &[
     "a",
     "abbr",
@@ -90,7 +90,7 @@ const SAME: &[&str] = &[
 
 const VOID: &[&str] = &["br", "col", "hr", "wbr"];
 
-/// Inline elements. Unknown elements are blocks.
+/// Elements that are shown within a line of text. Unknown elements are shown as blocks.
 const IN_LINE: &[&str] = &[
     "acronym", "big", "blink", "button", "font", "label", "legend", "meter", "nobr", "output",
     "picture", "progress", "rb", "rp", "rt", "rtc", "ruby", "slot", "strike", "summary", "tt",
@@ -119,7 +119,7 @@ const NAMED: &[&str] = &[
     "fencedframe",
 ];
 
-/// How an element of this name is shown.
+/// How a copy shows elements with this name.
 pub(super) fn display_of(name: &str) -> Display {
     let among = |names: &[&'static str]| names.iter().find(|one| **one == name).copied();
     if let Some(same) = among(SAME) {
@@ -148,8 +148,8 @@ pub(super) fn display_of(name: &str) -> Display {
     }
 }
 
-/// The attribute in a safe form, or `None` if a copy of this element must not have it. No attribute may hold free text
-/// or an address.
+/// The value of an attribute in the form that a copy may contain; `None` if the attribute is left out. No attribute of
+/// a copy contains free text or an address.
 pub(super) fn sanitize_attribute(tag: &str, name: &str, value: &str) -> Option<String> {
     let is_wanted = match name {
         "colspan" | "rowspan" => matches!(tag, "td" | "th"),

@@ -9,7 +9,7 @@ fn copy_html(page: &str) -> Copy {
     )
 }
 
-/// The tags of markup, as written but without their attributes, and the names of all attributes.
+/// The tags of some markup without their attributes, and the names of all attributes.
 fn tags_and_attributes(html: &str) -> (Vec<String>, Vec<String>) {
     let (mut tags, mut attributes) = (Vec::new(), Vec::new());
     for piece in html.split('<').skip(1) {
@@ -21,8 +21,8 @@ fn tags_and_attributes(html: &str) -> (Vec<String>, Vec<String>) {
     (tags, attributes)
 }
 
-/// This must hold for every page, however hostile: a browser that parses the copy finds only elements and attributes of
-/// the tables, and no address.
+/// Copies a page, and checks that the copy is harmless, however hostile the page: a browser finds only known elements
+/// and attributes in it, and no addresses.
 fn assert_harmless(page: &str) -> Copy {
     let copy = copy_html(page);
     let (tags, attributes) = tags_and_attributes(&copy.html);
@@ -42,7 +42,7 @@ fn assert_harmless(page: &str) -> Copy {
             "{page} gave {attribute}"
         );
     }
-    // Parsing the markup again must yield no elements that were not written.
+    // If the markup is parsed again, it must not contain elements that the copy has not written.
     let again = Document::parse_html(&format!("<body>{}", copy.html), &Limits::default());
     for node in again.root().descendants() {
         let Some(tag) = node.tag() else {
@@ -84,7 +84,7 @@ fn nothing_of_a_hostile_page_runs_or_loads() {
     }
 }
 
-/// Each of these pages would run a script, load something, send data or navigate if a browser showed it unchanged.
+/// Pages that a browser must not show unchanged: they run scripts, load or send data, or go to another page.
 const HOSTILE: &[&str] = &[
     "<script>alert(1)</script><script src=//evil.example/x.js></script>",
     "<img src=x onerror=alert(1)><body onload=alert(1)><p onclick='alert(1)' ONFOCUS=alert(1) tabindex=0 autofocus>",
@@ -109,7 +109,7 @@ const HOSTILE: &[&str] = &[
     "<a ping=//evil.example href=//evil.example>x</a><body background=//evil.example><table background=//evil.example><td background=//evil.example>",
     "<p lang='\"><img src=x onerror=alert(1)>' dir='\"onclick=alert(1)'><td colspan='1\"onclick=alert(1)'><ol start=-1><li value='9 onclick=1'>",
     "<!--><img src=x onerror=alert(1)>--><![CDATA[<img src=x onerror=alert(1)>]]><?xml-stylesheet href=//evil.example?>",
-    // Markup that changes its meaning when browsers parse it again (mutation XSS).
+    // The following markup changes its meaning when a browser parses it again (mutation XSS).
     "<form><math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>",
     "<svg></p><style><a id=\"</style><img src=1 onerror=alert(1)>\">",
     "<math><annotation-xml encoding='text/html'><svg><title><style><img src=x onerror=alert(1)></style></title>",

@@ -14,13 +14,13 @@ use super::page::Page;
 use super::reading::{build_engine, element_numbers_by_field, extract, shorten};
 use super::{MOST_PAGES, PointedField, ROWS};
 
-/// The most candidates tried for a field. The commands try more, but here a visitor waits.
+/// How many candidate chains are tried for a field. Commands try more, but here a visitor waits.
 const MOST_CANDIDATES: usize = 800;
 
-/// The most elements used on one page, of all that the user has pointed at.
+/// How many of the elements that the user has pointed at are used on one page.
 const MOST_POINTED: usize = 50;
 
-/// The best candidates for one field, with different kinds of anchors, and their results on all pages.
+/// Finds the best chains for a field, which find the value in different ways, and reads all pages with each of them.
 pub(super) fn find_candidates(
     field: &str,
     said: &[PointedField],
@@ -70,7 +70,7 @@ pub(super) fn find_candidates(
     }))
 }
 
-/// Learns a mapping of all fields that have known values or that the user has pointed at.
+/// Learns a mapping with all fields that have known values, or for which the user has pointed at elements.
 pub(super) fn learn_all_fields(
     name: &str,
     said: &BTreeMap<String, Vec<PointedField>>,
@@ -89,7 +89,7 @@ pub(super) fn learn_all_fields(
     serde_json::to_value(best).map_err(|error| error.to_string())
 }
 
-/// Field names of records may be invalid in mappings.
+/// Whether a name is valid in mappings. Names of record fields may not be.
 fn is_field_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
@@ -114,8 +114,8 @@ fn learn_mappings(
     }
 }
 
-/// Gives the learner the elements that the user has pointed at. For each unusable element it returns a description for
-/// people.
+/// Passes the elements that the user has pointed at to the learner. Returns a description, for the user, of each
+/// element that cannot be used.
 pub(super) fn add_statements(
     field: &str,
     said: &[PointedField],
@@ -168,8 +168,8 @@ pub(super) fn element_xpath(document: &Document, number: usize) -> Result<String
     Ok(xpath_to(node))
 }
 
-/// The learned mapping that covers the most pages on which the user has pointed at elements, and then the most pages of
-/// all.
+/// Of the learned mappings, the one for the most pages on which the user has pointed at elements. If several are equal,
+/// the one for the most pages of all.
 fn report_for_pointed_pages<'l>(
     learned: &'l [LearnedMapping],
     field: &str,
@@ -189,7 +189,7 @@ fn report_for_pointed_pages<'l>(
     found.max_by_key(|(mapping, _)| (pointed(mapping), mapping.pages.len()))
 }
 
-/// The values of each candidate on each page, with the elements they come from.
+/// The values that each candidate chain reads on each page, with the elements that they come from.
 fn candidate_values(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Value>>, String> {
     let fields = report.candidates.iter().enumerate();
     let fields: Vec<Value> = fields

@@ -14,12 +14,12 @@ use super::{
 };
 use crate::editor::copy::{Bounds, Copy, copy, copy_of_text};
 
-/// Determines a body's type and text from its content type, the ending of its file name, and its content. The error is
-/// a clause that says why mappings do not read it.
+/// Finds the type and the text of a body, from its content type, the extension of its file name, and its content. The
+/// error is a clause that says why mappings cannot read it.
 pub type Decode =
     fn(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String>;
 
-/// A body in the form in which mappings read it.
+/// A page in the form in which mappings read it.
 #[derive(Debug)]
 pub struct Decoded {
     pub kind: PageKind,
@@ -28,17 +28,17 @@ pub struct Decoded {
     pub metadata: Option<Vec<Metadatum>>,
 }
 
-/// The longest order, in bytes. The order is the first line of the input.
+/// The longest order, in bytes. It is the first line of the input.
 const MOST_ORDER_BYTES: u64 = 32 << 20;
 
-/// Carries out the order on standard input. Confine the process before this call.
+/// Carries out the order that is read from standard input. The process must be confined before.
 ///
 /// # Errors
 ///
-/// The order cannot be read, or the answer cannot be written, because the parent has ended.
+/// The order cannot be read, or the answer cannot be written because the parent has ended.
 pub fn run(decode: Decode) -> io::Result<()> {
-    // Suppress the messages of panics: the parent uses this process's error output to judge its end, and a page must
-    // not influence that.
+    // Panics must print nothing. The parent finds out from the error output why this process has ended, and a page must
+    // not influence that text.
     panic::set_hook(Box::new(|_| {}));
     let mut input = io::stdin().lock();
     let order = read_order(&mut input)?;

@@ -2,14 +2,14 @@
 
 use webfill_document::{Document, NodeRef, XPath, XValue};
 
-/// The element with this number.
+/// The element of a page with this number, which is its position in the page's tree.
 pub(super) fn element_by_number(document: &Document, number: usize) -> Option<NodeRef<'_>> {
     let mut nodes = document.root().descendants();
     nodes.find(|node| node.position() == number && node.is_element())
 }
 
-/// Descends from an element to the innermost element that has all of its text. A click on a heading thus selects the
-/// element inside it.
+/// The innermost element that has the whole text of an element. For example, a click on a heading may mean a link in
+/// it.
 pub(super) fn innermost_element(mut node: NodeRef<'_>) -> NodeRef<'_> {
     loop {
         let is_blank = |child: &NodeRef<'_>| !child.is_element() && child.text().trim().is_empty();
@@ -23,7 +23,7 @@ pub(super) fn innermost_element(mut node: NodeRef<'_>) -> NodeRef<'_> {
     }
 }
 
-/// An absolute XPath to an element. It counts elements instead of naming them, so it works for any element name.
+/// An absolute XPath to an element. Elements are counted instead of named, so the path works whatever their names.
 pub(super) fn xpath_to(node: NodeRef<'_>) -> String {
     let mut numbers = Vec::new();
     let mut next = Some(node);
@@ -38,7 +38,8 @@ pub(super) fn xpath_to(node: NodeRef<'_>) -> String {
     steps.collect()
 }
 
-/// The number of the element at a path. If the path leads to a text or an attribute, it is the element that has it.
+/// The number of the element that an XPath finds. If it finds a text or an attribute, the element that contains it
+/// counts.
 pub(super) fn element_number_at(document: &Document, path: &str) -> Option<usize> {
     let found = document.evaluate(&XPath::compile(path).ok()?).ok()?;
     let node = match found.first()? {

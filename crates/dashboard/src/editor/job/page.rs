@@ -7,7 +7,7 @@ use webfill_urls::Url;
 
 use super::PageHead;
 
-/// A page, decoded.
+/// A page of a job, with its decoded text.
 pub(super) struct Page {
     pub(super) url: Url,
     pub(super) kind: PageKind,
@@ -17,8 +17,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Parses the page into a tree. Copies and statements depend on its numbering of elements, so both must use this
-    /// function.
+    /// Parses the page into a tree. The numbers of elements in copies and in the user's statements come from this tree,
+    /// so all code must use this function.
     pub(super) fn document(&self) -> Document {
         let limits = Limits {
             memory_bytes: 256 << 20,
@@ -39,7 +39,7 @@ impl Page {
         }
     }
 
-    /// Converts the page, with its known values, into the input of the learner.
+    /// The page with its known values, in the form that the learner needs.
     pub(super) fn to_learn_page(&self) -> LearnPage {
         LearnPage {
             url: self.url.clone(),

@@ -15,25 +15,25 @@ use webfill_service::child::{kill_with_parent, own_program};
 
 use super::{Answer, Order};
 
-/// The most jobs that run at a time. Each may use a gibibyte.
+/// How many jobs run at a time. Each may use a gibibyte of memory.
 const AT_ONCE: usize = 2;
 
-/// How long a job waits until fewer than [`AT_ONCE`] other jobs run.
+/// How long a job waits while [`AT_ONCE`] other jobs are running.
 const TURN: Duration = Duration::from_secs(30);
 
-/// The longest duration of a job. It exceeds the limit on CPU time, because other processes use the processors as well.
+/// How long a job may run. This is more than its CPU time, because it shares the processors with other processes.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The longest answer: a copy of 6 MiB as JSON, or the values of twenty pages.
+/// The largest answer of a job, in bytes: a copy of 6 MiB as JSON, or the values of twenty pages.
 const MOST_ANSWER: u64 = 48 << 20;
 
-/// The most bytes kept of a child's error output. It goes into the log, and shows why the child ended.
+/// How many bytes of a child's error output are kept. They are logged, and show why the child has ended.
 const MOST_WORDS: usize = 2 << 10;
 
-/// Why a job has no result, for people.
+/// Why a job has no result, as a text for users.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
-    /// The cause is the order or the page.
+    /// The order or the page is at fault.
     #[error("{0}")]
     Refused(String),
     /// The page needs more memory or time than a job may use.
@@ -41,12 +41,12 @@ pub enum JobError {
     TooMuch(&'static str),
     #[error("two other jobs of the mapping editor are running; try again in a moment")]
     Busy,
-    /// The cause is this machine.
+    /// This machine is at fault.
     #[error("the job of the mapping editor failed: {0}")]
     Machine(String),
 }
 
-/// Starts the children.
+/// Starts a child process for each job.
 pub struct Jobs {
     permits: Semaphore,
     program: fn() -> std::process::Command,
@@ -68,13 +68,15 @@ fn dashboard_job_command() -> std::process::Command {
     command
         .arg("dashboard-job")
         .env_clear()
-        // The allocator would reserve a gibibyte at start, and the memory limit would count it like memory in use.
+        // Without this setting, the allocator would reserve a gibibyte at the start, which the memory limit counts like
+        // used memory.
         .env("MIMALLOC_ARENA_RESERVE", "0");
     command
 }
 
 impl Jobs {
-    /// Carries out an order. The bodies are files, in the order of the pages. Dropping the future kills the child.
+    /// Carries out an order in a child process. The bodies are files, in the order of the pages. If the future is
+    /// dropped, the child is killed.
     pub async fn run(&self, order: Order, bodies: &[PathBuf]) -> Result<Value, JobError> {
         let _permit = self.acquire_permit().await?;
         let bodies = bodies.to_vec();
@@ -89,7 +91,7 @@ impl Jobs {
         self.run_in_child(order, bodies).await
     }
 
-    /// Carries out an order on bodies in memory.
+    /// Carries out an order in a child process, with bodies that are in memory.
     pub async fn run_with_bodies(
         &self,
         order: Order,
@@ -121,12 +123,12 @@ impl Jobs {
         )
         .await;
         let Ok(ended) = ended else {
-            // If the child cannot be killed, it is already ending.
+            // This fails only if the child is already ending.
             let _ = child.kill().await;
             return Err(JobError::TooMuch("it took too long"));
         };
         let ended = ended.map_err(machine_error)?;
-        // Parsing may take long, because the pages and their values may be large.
+        // Parsing the answer may take long, because it may contain large pages or many values.
         tokio::task::spawn_blocking(move || ended.into_result())
             .await
             .map_err(|error| machine_error(error.into()))?
@@ -147,7 +149,7 @@ fn machine_error(error: io::Error) -> JobError {
     JobError::Machine(error.to_string())
 }
 
-/// The output of an ended child.
+/// Everything that a child process has written, and how it has ended.
 struct ChildOutput {
     status: ExitStatus,
     output: Vec<u8>,
@@ -179,18 +181,18 @@ async fn feed(stdin: Option<ChildStdin>, line: Vec<u8>, bodies: Vec<Vec<u8>>) {
         return;
     };
     for piece in std::iter::once(line).chain(bodies) {
-        // A child that reads no more input has ended. Its exit status shows why.
+        // The child reads no more input because it has ended. Its exit status shows why.
         if stdin.write_all(&piece).await.is_err() {
             return;
         }
     }
 }
 
-/// The output of a pipe. Excess output is read and dropped, so that the writer can finish.
+/// Reads the first `most` bytes of a pipe. The rest is read and dropped, so that the writer can finish.
 async fn read_beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // A read error ends the output, too.
+        // A read error counts as the end of the output.
         let _ = (&mut pipe).take(most).read_to_end(&mut bytes).await;
         let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
     }
@@ -224,10 +226,10 @@ impl ChildOutput {
                 Err(JobError::TooMuch("it ran out of memory"))
             }
             Some(_) => Err(JobError::TooMuch("it crashed")),
-            // The child ended by itself with an error message: for example, it could not be confined.
+            // The child has ended by itself with an error message. For example, it could not be confined.
             None => Err(JobError::Machine(match self.words.trim() {
                 "" => format!("it ended with {}", self.status),
-                // The child reported the failed allocation and ended by itself, not by a signal.
+                // The child could not get memory. It reported this and ended, without a signal.
                 words if words.ends_with(OUT_OF_MEMORY) => {
                     return Err(JobError::TooMuch("it ran out of memory"));
                 }
@@ -237,7 +239,7 @@ impl ChildOutput {
     }
 }
 
-/// The end of the standard library's message about a failed allocation.
+/// The end of the message with which the standard library reports a failed allocation.
 const OUT_OF_MEMORY: &str = "out of memory";
 
 const SIGABRT: i32 = 6;

@@ -12,16 +12,16 @@ use super::MEMORY_BYTES;
 use super::nodes::element_number_at;
 use super::page::Page;
 
-/// The time limit for reading one page.
+/// How long reading one page may take.
 const PAGE_TIME: Duration = Duration::from_secs(20);
 
-/// The most characters shown of a value, and the most values, links and rows shown of a page.
+/// How many characters of a value are shown, and how many values, links and rows of a page.
 const SHOWN_CHARS: usize = 600;
 const SHOWN_VALUES: usize = 50;
 const SHOWN_LINKS: usize = 200;
 const SHOWN_ROWS: usize = 200;
 
-/// Fields, rows and links of each page, by one mapping of a set.
+/// Reads each page by one mapping of a set. Returns the fields, rows and links of each page.
 pub(super) fn read_pages(
     sources: Vec<Source>,
     mapping: &str,
@@ -68,8 +68,8 @@ fn read_page(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) 
     }
 }
 
-/// The rows of each rule, in the form of golden cases. Unless `is_whole`, the list and its values are cut for
-/// people, and the full number of rows is added.
+/// The extracted rows of each row rule, in the form of golden cases. Unless `is_whole`, the rows and their values are
+/// shortened for display, and the number of all rows is added.
 pub(super) fn rows_json(extraction: &Extraction, is_whole: bool) -> Value {
     let rules = extraction.listings.iter().map(|listing| {
         let mut answer = listing.to_json();
@@ -108,7 +108,7 @@ pub(super) fn extract(
     extraction.map_err(|error| error.to_string())
 }
 
-/// Each step of a mapping on a page, and the elements that the fields come from.
+/// Traces a mapping on a page: each step, and the elements that the fields come from.
 pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<Value, String> {
     let (engine, index) = build_engine(sources, mapping)?;
     let trace = match &page.metadata {
@@ -122,8 +122,8 @@ pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<
     Ok(answer)
 }
 
-/// For each field, the numbers of the elements that its value comes from. The last step of the chain that yields
-/// elements determines them.
+/// For each field, the numbers of the elements that its value comes from. They are the output of the last step that
+/// yields elements.
 pub(super) fn element_numbers_by_field(trace: &Trace, page: &Page) -> Value {
     let mut all = Map::new();
     if matches!(page.kind, PageKind::Json | PageKind::Text) {
@@ -142,7 +142,7 @@ pub(super) fn element_numbers_by_field(trace: &Trace, page: &Page) -> Value {
     all.into()
 }
 
-/// Builds an engine from a set of mappings, and finds one of them in it.
+/// Builds an engine with a set of mappings. Also returns the position of the mapping with this name.
 pub(super) fn build_engine(
     sources: Vec<Source>,
     mapping: &str,

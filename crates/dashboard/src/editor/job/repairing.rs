@@ -6,8 +6,8 @@ use webfill_learn::{Limits, repair as learn_again};
 use super::MOST_PAGES;
 use super::page::Page;
 
-/// Finds new chains for the fields on which the mapping no longer yields the known values of the pages. Returns the
-/// repaired mapping, and the result for each field.
+/// Finds new chains for those fields of a mapping that do not yield the known values of the pages. Returns the repaired
+/// mapping and the result for each field.
 pub(super) fn repair(mapping: &Value, pages: &[Page]) -> Result<Value, String> {
     let pages: Vec<_> = pages.iter().map(Page::to_learn_page).collect();
     let limits = Limits {

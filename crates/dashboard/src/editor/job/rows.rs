@@ -14,11 +14,11 @@ use super::page::Page;
 use super::reading::{build_engine, extract, rows_json};
 use super::{MOST_PAGES, PointedField, ROWS};
 
-/// The most row elements used on one page, of all that the user has pointed at.
+/// How many of the row elements that the user has pointed at are used on one page.
 const MOST_POINTED: usize = 50;
 
-/// Learns the chain that selects the rows, and the rule for the fields that the user has pointed at. Returns both, with
-/// the elements of the rows.
+/// Learns the chain that selects rows, and the rule that reads the fields that the user has pointed at. Returns both,
+/// and the elements that are selected as rows.
 pub(super) fn find_rows(
     name: &str,
     dataset: &str,
@@ -73,7 +73,7 @@ pub(super) fn find_rows(
     Ok(answer)
 }
 
-/// For each page, the rows that the user has pointed at.
+/// For each page, the row elements that the user has pointed at, with the values in them.
 fn known_rows(
     pointed: &[PointedField],
     pages: &[Page],
@@ -121,7 +121,7 @@ fn learn(
     Ok(learned.mappings.into_iter().max_by_key(most))
 }
 
-/// The rows of all pages, for people.
+/// The rows that a mapping reads on all pages, in a form for users.
 fn read_rows(mapping: &Value, name: &str, pages: &[Page]) -> Result<Value, String> {
     let source = Source {
         name: name.to_owned(),

@@ -70,7 +70,7 @@ fn a_former_version_that_cannot_be_dropped_makes_no_save_fail() {
     folder
         .save(&new("people.json"), &mapping("people", "//p"))
         .unwrap();
-    // A folder with the name of a version cannot be removed like a file.
+    // A folder with this name cannot be removed as if it were a file.
     fs::create_dir(dir.path().join("people.json.1")).unwrap();
     for number in 0..=FORMER_VERSIONS {
         let (_, edited) = folder.find("people").unwrap();
@@ -198,7 +198,7 @@ fn a_write_that_fails_leaves_the_old_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("people.json");
     fs::write(&path, "old").unwrap();
-    // The state after a power loss before the rename: the hidden file must not count as a mapping.
+    // This is the state after a power loss before the rename. The hidden file must not count as a mapping.
     fs::write(dir.path().join(".people.json.part-1"), "half a").unwrap();
     assert_eq!(MappingSet::sources_of_dir(dir.path()).0.len(), 1);
     fs::create_dir(

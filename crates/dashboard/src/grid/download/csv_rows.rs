@@ -35,7 +35,7 @@ impl RowWriter for CsvRows {
     }
 }
 
-/// People open it in a spreadsheet: no text may be a formula.
+/// A spreadsheet may open the file, so a text that looks like a formula is escaped.
 fn escape_cell(text: String) -> String {
     match webfill_table::escape_formula(&text) {
         std::borrow::Cow::Owned(other) => other,

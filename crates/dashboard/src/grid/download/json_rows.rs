@@ -8,7 +8,7 @@ use webfill_table::Cell;
 use super::row_writer::{ChunkWriter, RowWriter, unique_names};
 use crate::grid::Column;
 
-/// Rows as JSON: an array, or one line for each row.
+/// Writes rows as JSON: as an array, or as one line for each row.
 pub(super) struct JsonRows {
     out: ChunkWriter,
     names: Vec<String>,

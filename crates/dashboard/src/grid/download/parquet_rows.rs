@@ -15,7 +15,7 @@ use super::row_writer::{ChunkWriter, RowWriter, unique_names};
 use crate::grid::building::text_of;
 use crate::grid::{Column, Kind};
 
-/// The most rows and bytes in a row group of a Parquet file. A row group is held in memory until it is written.
+/// How many rows and bytes a row group of a Parquet file has. A row group is kept in memory until it is written.
 const GROUP_ROWS: usize = 20_000;
 const GROUP_BYTES: usize = 8 << 20;
 
@@ -108,8 +108,7 @@ fn write_column(
     kind: Kind,
     texts: &[Option<String>],
 ) -> Result<(), ParquetError> {
-    // The column's kind says that all its values are numbers. A value that cannot be parsed, such as white space, is
-    // written as null.
+    // All values of such a column are numbers. A value that cannot be parsed, such as white space, is written as null.
     let of_number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let of_integer = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let mut column = group

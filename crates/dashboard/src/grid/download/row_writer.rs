@@ -17,7 +17,7 @@ pub(super) trait RowWriter {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// Collects what is written, and sends it in pieces.
+/// Collects written bytes, and sends them in pieces of [`PIECE_BYTES`].
 pub(super) struct ChunkWriter {
     to: Sender<Bytes>,
     kept: Vec<u8>,
@@ -51,8 +51,8 @@ impl Write for ChunkWriter {
     }
 }
 
-/// Distinct names for columns, because readers of the file find columns by name. The first of several columns with the
-/// same name keeps it; the others get a number.
+/// Different names for all columns, because readers of a file find columns by name. Of several columns with the same
+/// name, the first one keeps it, and the others get a number.
 pub(super) fn unique_names(columns: &[Column]) -> Vec<String> {
     let own: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let mut taken: HashSet<String> = HashSet::new();

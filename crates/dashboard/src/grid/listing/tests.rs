@@ -16,7 +16,7 @@ use crate::grid::files::Files;
 use crate::grid::jobs::{IndexOutcome, Jobs};
 use crate::grid::origin::{CellEvidence, Origin};
 
-/// A table of books. `title` is the field to fill, and every third title is a gap.
+/// A table of books whose column `title` is to be filled. Every third title is missing.
 struct Books {
     _folder: TempDir,
     files: Files,
@@ -83,7 +83,7 @@ impl Books {
         panic!("the index is not made");
     }
 
-    /// All rows of a list, page by page.
+    /// All rows of a list, read page by page.
     fn all_rows(&self, filter: &Filter, order: Order) -> Vec<Row> {
         let grid = self.grid(order.column);
         let (mut all, mut after) = (Vec::new(), None);
@@ -299,7 +299,7 @@ fn an_answer_names_the_row_as_the_table_has_it() {
             "page": ["Another  title"], "shown": {"id": "b1", "column": "title", "known": "Title 1",
             "page": "Another  title", "url": "http://s1.example/1"}})
     );
-    // In the user's own table the cell is still a gap, although the filled table has a value there.
+    // In the user's own table the cell is empty, although it has a value in the filled table.
     let filled = Origin::find(&books.files, 2, "title").unwrap();
     assert_eq!(filled.doubt_json(&about, &[])["known"], json!([]));
     assert!(Origin::find(&books.files, 99, "title").is_err());
@@ -330,8 +330,8 @@ fn a_table_of_a_thousand_columns_and_large_cells_is_listed_at_once() {
     assert!(took.as_millis() < 1_000, "{took:?}");
 }
 
-/// A measurement to run by hand: `cargo test -p webfill-dashboard --release -- --ignored --nocapture a_million`. The
-/// variable `ROWS` sets another number of rows.
+/// A measurement that is run by hand: `cargo test -p webfill-dashboard --release -- --ignored --nocapture a_million`.
+/// The environment variable `ROWS` sets another number of rows.
 #[test]
 #[ignore = "makes a table of a million rows: a minute"]
 fn a_million_rows_are_listed_within_a_fifth_of_a_second() {

@@ -12,18 +12,18 @@ use crate::views::words;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Alert {
-    /// Whether work has stopped, or data is being lost.
+    /// Whether the problem stops work or loses data. Otherwise it is only a warning.
     pub(crate) is_bad: bool,
     pub(crate) subject: String,
     pub(crate) why: String,
-    /// The page with details.
+    /// The path of the page with details, if there is one.
     pub(crate) leads_to: Option<String>,
-    /// When it began, as received: seconds since the epoch, or text.
+    /// When the problem began: seconds since the epoch or a text, as it was reported.
     pub(crate) since: Option<Value>,
     pub(crate) button: Option<Button>,
 }
 
-/// A form with one button.
+/// A button that starts an action, as a form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Button {
     label: &'static str,
@@ -46,7 +46,7 @@ impl Button {
     }
 }
 
-/// What the dashboard cannot judge yet, and why.
+/// Something that the dashboard cannot judge yet, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct NotKnown {
     what: String,
@@ -182,7 +182,7 @@ impl Alerts {
             let members = [("mapping", name)];
             Some(Button::new("Repair", "/dashboard/editor/repair", members))
         };
-        // The fleet does not list alerts of mappings that are no longer in use.
+        // The fleet leaves out alerts of mappings that are not used any more.
         let standing = snapshot.status["alerts"].as_array();
         for alert in standing.into_iter().flatten() {
             let mapping = text(&alert["mapping"]);
@@ -213,7 +213,7 @@ impl Alerts {
         }
     }
 
-    /// Adds sites in trouble. Several sites with the same reason share one line.
+    /// Adds an alert for each site in trouble. Sites with the same reason share one.
     fn add_for_sites(&mut self, snapshot: &Snapshot) {
         let Some(sites) = &snapshot.sites else {
             return;
@@ -223,7 +223,7 @@ impl Alerts {
             if trouble.is_empty() {
                 continue;
             }
-            // A site that limits the rate is fetched more slowly, so nobody needs to act.
+            // A site that limits the request rate is crawled more slowly by itself, so nobody needs to act.
             let is_bad = reason != "busy";
             let waiting = match of.queued {
                 0 => String::new(),
@@ -417,7 +417,7 @@ mod tests {
         first.push(resets);
         first.extend((0..4).map(|n| site(&format!("gone{n}.example"), "dns", 2)));
         first.push(site("ours.example", "by_hand", 5));
-        // Add more sites than the overview lists.
+        // There are more sites than the overview lists.
         first.extend((0..30).map(|n| site(&format!("ours{n}.example"), "by_hand", 5)));
         let snapshot = Snapshot {
             sites: Some(crate::snapshot::sites_in_trouble(&first, false)),

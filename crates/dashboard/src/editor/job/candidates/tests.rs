@@ -30,7 +30,7 @@ fn pages() -> Vec<Page> {
     (0..NAMES.len()).map(page).collect()
 }
 
-/// The number of the first element with this tag and text.
+/// The number of the first element of a page with this tag and text.
 fn element_number(page: &Page, tag: &str, text: &str) -> usize {
     let document = page.document();
     let mut found = document.elements_by_tag(tag);
@@ -75,7 +75,7 @@ fn a_red_click_removes_chains_that_read_the_element() {
         wrong: vec![element_number(&pages[1], "dd", "town 1")],
         ..PointedField::default()
     };
-    // Without the second statement, the learner reads the wrong town on the second page.
+    // Without the statement `wrong`, the learned chain reads another town on the second page.
     let reported = find_candidates("town", std::slice::from_ref(&right), &pages).unwrap();
     assert_eq!(reported["candidates"][0]["values"][1]["value"], "town 1");
     let reported = find_candidates("town", &[right, wrong], &pages).unwrap();
