@@ -71,7 +71,7 @@ fn simulate_order(order: Order, budget: usize, seeds: u64) -> ChangeDelays {
 
 fn verdicts_of(judged: &ChangeDelays, budget: usize, wanted: (f64, f64, f64)) -> [Verdict; 4] {
     let (share, mean, tail) = wanted;
-    // With a smaller budget, the half of it that goes to the oldest pages does not reach all pages within 90 nights.
+    // Half of the budget is for pages that change rarely. If it is small, it does not reach all of them in 90 nights.
     let longest = match budget * 45 >= PAGES {
         true => Limit::AtMost(90.0),
         false => Limit::None,
