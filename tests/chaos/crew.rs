@@ -104,7 +104,7 @@ impl Crew {
 
     fn for_crawl(work: &Workplace, web: &Web, store: &str, clock: PathBuf) -> Crew {
         let (seeds, state) = (work.path("seeds.txt"), work.path("state"));
-        let args: Vec<String> = work_args(work, store);
+        let args: Vec<String> = workplace_args(work, store);
         let ways = Routes::open(web, 1);
         let resolve = ways.resolve_value(0);
         let (folder, own_clock) = (work.path("."), clock.clone());
@@ -149,7 +149,7 @@ impl Crew {
         let host = move |part: u32| format!("127.{}.{high}.{low}", 101 + (number + part) % 150);
         let [dispatcher_state, supervisor_states] =
             ["state/dispatcher", "state/supervisor"].map(|name| work.path(name));
-        let args = work_args(work, store);
+        let args = workplace_args(work, store);
         let dispatcher = {
             let (state, args, clock) = (dispatcher_state.clone(), args.clone(), clock.clone());
             move || {
@@ -360,7 +360,7 @@ impl Crew {
     }
 }
 
-fn work_args(work: &Workplace, store: &str) -> Vec<String> {
+fn workplace_args(work: &Workplace, store: &str) -> Vec<String> {
     let mappings = work.path("mappings").display().to_string();
     ["--store", store, "--mappings", &mappings]
         .map(str::to_owned)

@@ -54,7 +54,7 @@ pub(crate) fn serve(web: &Web, sites: usize, pages: usize, rng: &mut Rng) -> Gra
         graph
             .delays
             .insert(host.clone(), Duration::from_millis(delay_ms));
-        let file = document("text/plain", robots(delay_ms));
+        let file = document("text/plain", robots_txt(delay_ms));
         serve_page_or_trouble(&web.site(&host), "/robots.txt", file, &graph.troubles);
         graph.roots.push(url(site, 0));
         let links = links_of_site(site, sites, pages, rng);
@@ -80,7 +80,7 @@ fn path(number: usize) -> String {
     }
 }
 
-fn robots(delay_ms: u64) -> String {
+fn robots_txt(delay_ms: u64) -> String {
     let rules = "User-agent: *\nDisallow: /private/\n";
     match Duration::from_millis(delay_ms) {
         DEFAULT_DELAY => rules.into(),

@@ -115,7 +115,9 @@ fn find_repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) 
         };
         repeated += usize::from(!visit.is_robots());
         let is_explained = before.status != Some(200)
-            || injected.iter().any(|fault| explains(fault, before, visit));
+            || injected
+                .iter()
+                .any(|fault| explains_repeat(fault, before, visit));
         if !is_explained {
             let (host, path) = (&visit.host, &visit.path);
             let faults: Vec<String> = injected
@@ -135,7 +137,7 @@ const UNLINKED_LIVE: Duration = Duration::from_millis(500);
 
 /// Whether a fault explains that a page was requested again. The fault must have come between the two requests and
 /// affected the first one: some process held the task while the fault lasted.
-fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
+fn explains_repeat(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     let until = match fault.planned.fault {
         // Connections may survive the fault. The data of a request then arrive when the route is back, perhaps late.
         Fault::LosesWay(_) => fault.until + LONGEST_REQUEST,
@@ -285,7 +287,7 @@ mod tests {
     use crate::plan::PlannedFault;
 
     /// Log entries of requests to one site, made from their paths, starts and ends in milliseconds.
-    fn visits(requests: &[(&str, u64, u64)]) -> Visits {
+    fn log_entries(requests: &[(&str, u64, u64)]) -> Visits {
         let zero = Instant::now();
         let at = |ms| zero + Duration::from_millis(ms);
         let visit = |(path, from, until): &(&str, u64, u64)| Visit {
@@ -325,8 +327,9 @@ mod tests {
     #[test]
     fn requests_that_are_too_close_or_overlap_are_seen() {
         let delay = Duration::from_millis(200);
-        let judged =
-            |requests: &[_]| find_impolite_requests("c0.example", &visits(requests), delay).len();
+        let judged = |requests: &[_]| {
+            find_impolite_requests("c0.example", &log_entries(requests), delay).len()
+        };
         assert_eq!(
             judged(&[("/robots.txt", 0, 5), ("/", 6, 20), ("/a", 206, 210)]),
             0
@@ -337,7 +340,8 @@ mod tests {
 
     #[test]
     fn forbidden_requests_are_seen() {
-        let judged = |requests: &[_]| find_robots_violations("c0.example", &visits(requests)).len();
+        let judged =
+            |requests: &[_]| find_robots_violations("c0.example", &log_entries(requests)).len();
         assert_eq!(judged(&[("/robots.txt", 0, 5), ("/", 6, 20)]), 0);
         assert_eq!(judged(&[("/", 0, 5), ("/robots.txt", 6, 20)]), 1);
         assert_eq!(judged(&[("/robots.txt", 0, 5), ("/private/1", 6, 20)]), 1);
@@ -345,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_repeated_request_needs_a_fault_that_touched_its_task() {
-        let requests = visits(&[("/", 0, 20), ("/", 9_000, 9_020)]);
+        let requests = log_entries(&[("/", 0, 20), ("/", 9_000, 9_020)]);
         let fault_at = |ms, held: &[&str]| {
             let from = requests.0[0].started_at + Duration::from_millis(ms);
             [injected_fault(Fault::KillAll, from, from, held)]
@@ -362,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_request_that_was_sent_without_a_way_may_arrive_when_it_is_back() {
-        let requests = visits(&[("/", 1_000, 1_020), ("/", 9_000, 9_020)]);
+        let requests = log_entries(&[("/", 1_000, 1_020), ("/", 9_000, 9_020)]);
         let lost_until = |ms, held: &[&str]| {
             let back = requests.0[0].started_at - Duration::from_millis(ms);
             [injected_fault(Fault::LosesWay(900), back, back, held)]
@@ -381,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_request_that_was_answered_with_an_error_may_come_again() {
-        let mut requests = visits(&[("/", 0, 20), ("/", 9_000, 9_020)]);
+        let mut requests = log_entries(&[("/", 0, 20), ("/", 9_000, 9_020)]);
         requests.0[0].status = Some(503);
         assert_eq!(find_repeats(&requests, &[]), (1, Vec::new()));
     }

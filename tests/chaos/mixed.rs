@@ -91,13 +91,13 @@ fn number_from_env(name: &str) -> Option<u64> {
 fn hundreds_of_faults_lose_nothing_and_harm_no_site() {
     let name = "mixed::hundreds_of_faults_lose_nothing_and_harm_no_site";
     match std::env::var_os("MONGODB_URI") {
-        None => run_isolated_if_possible(name, hundreds_of_faults),
+        None => run_isolated_if_possible(name, run_hundreds_of_faults),
         // A MongoDB server outside of the isolated network could not be reached, so the network is not isolated.
-        Some(_) => hundreds_of_faults(),
+        Some(_) => run_hundreds_of_faults(),
     }
 }
 
-fn hundreds_of_faults() {
+fn run_hundreds_of_faults() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let seed = number_from_env("CHAOS_SEED").unwrap_or_else(|| now.expect("after 1970").as_secs());
     let limit = Duration::from_secs(number_from_env("CHAOS_SECONDS").unwrap_or(300));

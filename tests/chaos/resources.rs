@@ -19,7 +19,7 @@ const DELAY: Duration = Duration::from_millis(200);
 const PAGES: usize = 8;
 
 /// Serves a site with a root page that links to some leaf pages.
-fn small_site(web: &Web, host: &str) -> Site {
+fn serve_small_site(web: &Web, host: &str) -> Site {
     let site = web.site(host);
     site.serve_otherwise(|request| page(&request.path).into());
     let leaves = 1..PAGES;
@@ -39,8 +39,8 @@ fn crawl(work: &Workplace, web: &Web, urls: &[String]) -> Run {
 fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     let web = Web::start();
     let urls = [
-        small_site(&web, "a.example").url("/"),
-        small_site(&web, "b.example").url("/"),
+        serve_small_site(&web, "a.example").url("/"),
+        serve_small_site(&web, "b.example").url("/"),
     ];
     let work = Workplace::new();
     let running = crawl(&work, &web, &urls).start();
@@ -106,7 +106,7 @@ fn a_store_with_damaged_pages_is_left_alone() {
 fn a_full_disk_for_logs_stops_no_crawl() {
     run_isolated("resources::a_full_disk_for_logs_stops_no_crawl", || {
         let web = Web::start();
-        let urls = [small_site(&web, "a.example").url("/")];
+        let urls = [serve_small_site(&web, "a.example").url("/")];
         let work = Workplace::new();
         let logs = work.path("state/logs");
         fs::create_dir_all(&logs).expect("our own folder");
@@ -153,7 +153,7 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
     let work = Workplace::new();
     let urls = [
         serve_slow_page(&web, &work),
-        small_site(&web, "a.example").url("/"),
+        serve_small_site(&web, "a.example").url("/"),
     ];
     let run = crawl(&work, &web, &urls).env("WEBFILL_WORKER_PAGE_DEADLINE", "1");
     let run = run.finish().expect_code(0);
@@ -214,7 +214,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     let web = Web::start();
     let work = Workplace::new();
     let killer = serve_slow_page(&web, &work);
-    let urls = [killer.clone(), small_site(&web, "a.example").url("/")];
+    let urls = [killer.clone(), serve_small_site(&web, "a.example").url("/")];
     let mut run = crawl(&work, &web, &urls)
         .env("WEBFILL_WORKER_PAGE_DEADLINE", "60")
         .start();
@@ -255,7 +255,7 @@ fn workers_that_run_out_of_memory_are_replaced_and_their_pages_fetched_again() {
     let work = Workplace::new();
     let hosts = ["a.example", "b.example", "c.example"];
     let urls = hosts.map(|host| {
-        let site = small_site(&web, host);
+        let site = serve_small_site(&web, host);
         // The parsed tree of this page takes about twenty times as much memory as its text.
         site.serve("/7", page("/7").html("<p>x</p>".repeat(500_000)));
         site.url("/")

@@ -127,7 +127,7 @@ pub(crate) fn run(round: &Round) -> Report {
     scene.finish();
     scene.crew.kill_all();
     let graph = &scene.graph;
-    let pages = pages_of(&work, database.as_ref());
+    let pages = stored_pages(&work, database.as_ref());
     let failures = Failures {
         visits: &web.visits(),
         without_route: &scene.urls_without_route(),
@@ -145,7 +145,7 @@ pub(crate) fn run(round: &Round) -> Report {
     report
 }
 
-fn pages_of(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, StoredPage> {
+fn stored_pages(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, StoredPage> {
     match database {
         Some(database) => Documents::open(database.uri()).pages(),
         None => work.stored().pages(),

@@ -38,15 +38,15 @@ fn assert_says(run: &Finished, parts: &[&str]) {
     assert_eq!(run.stdout, "", "nothing is printed as a result");
 }
 
-fn assert_untouched(work: &Workplace) {
+fn assert_nothing_written(work: &Workplace) {
     let left: Vec<_> = files_under(&work.path(""))
         .into_iter()
-        .filter(|path| !is_input(path, work))
+        .filter(|path| !is_test_input(path, work))
         .collect();
     assert!(left.is_empty(), "left behind: {left:#?}");
 }
 
-fn is_input(path: &Path, work: &Workplace) -> bool {
+fn is_test_input(path: &Path, work: &Workplace) -> bool {
     path.starts_with(work.path("mappings")) || path.starts_with(work.path("input"))
 }
 
@@ -98,7 +98,7 @@ fn unknown_flags_and_values_are_named() {
             run.stderr
         );
         assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
-        assert_untouched(&work);
+        assert_nothing_written(&work);
     }
 }
 
@@ -124,7 +124,7 @@ fn seeds_that_cannot_be_read_from_standard_input_leave_nothing_behind() {
         .finish()
         .expect_code(2);
     assert_says(&run, &["JSON lines"]);
-    assert_untouched(&work);
+    assert_nothing_written(&work);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn an_unknown_key_in_the_settings_is_named_with_the_nearest() {
         "{}",
         run.stderr
     );
-    assert_untouched(&work);
+    assert_nothing_written(&work);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn an_invalid_mapping_is_reported_with_file_path_and_nearest_name() {
             run.stderr
         );
     }
-    assert_untouched(&work);
+    assert_nothing_written(&work);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn an_invalid_expression_is_reported_with_its_own_error() {
             "{}",
             run.stderr
         );
-        assert_untouched(&work);
+        assert_nothing_written(&work);
     }
 }
 
@@ -203,7 +203,7 @@ fn an_unreadable_mapping_folder_stops_the_start() {
     let run = crawl(&work).replace_flag("--mappings", "no-such-folder");
     let run = run.finish().expect_code(2);
     assert_says(&run, &["no-such-folder"]);
-    assert_untouched(&work);
+    assert_nothing_written(&work);
     work.write("mappings/broken.json", b"\xff\xfe{");
     let run = crawl(&work).finish().expect_code(2);
     assert!(run.stderr.contains("broken.json"), "{}", run.stderr);
@@ -220,7 +220,7 @@ fn a_crawl_of_public_addresses_needs_a_contact() {
             let run = work.plain_crawl().arg("http://93.184.216.34/").finish();
             let run = run.expect_code(2);
             assert_says(&run, &["--contact"]);
-            assert_untouched(&work);
+            assert_nothing_written(&work);
         },
     );
 }
@@ -240,7 +240,7 @@ fn an_unwritable_store_is_named() {
     let work = Workplace::new();
     let run = crawl(&work).replace_flag("--store", "sqlite:/no-such-folder/store.db");
     assert_says(&run.finish().expect_code(2), &["/no-such-folder/store.db"]);
-    assert_untouched(&work);
+    assert_nothing_written(&work);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_store_that_is_no_database_is_named_and_left_alone() {
     let store = format!("sqlite:{}", notes.display());
     let run = crawl(&work).replace_flag("--store", &store).finish();
     assert_says(&run.expect_code(2), &["notes.txt"]);
-    assert_untouched(&work);
+    assert_nothing_written(&work);
     assert_eq!(
         std::fs::read_to_string(notes).expect("still there"),
         content

@@ -66,7 +66,7 @@ fn unknown_challenge() -> Page {
 }
 
 /// For each blocked URL, the signature (the known mark of a block) and the grade in its warning.
-fn warnings(work: &Workplace) -> BTreeMap<String, (String, String)> {
+fn block_warnings(work: &Workplace) -> BTreeMap<String, (String, String)> {
     let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
     let logs = work.logs();
     let blocked = logs.values().flatten().filter(|line| {
@@ -125,7 +125,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
     assert_eq!(counts, [5, 2, 1, 0], "{}", summary.json);
     assert_eq!(summary.json["backing_off"], 0);
     assert_eq!(summary.json["queued"], 0);
-    let (pages, warnings) = (work.stored().pages(), warnings(&work));
+    let (pages, warnings) = (work.stored().pages(), block_warnings(&work));
     assert_eq!(warnings.len(), blocked.len(), "{warnings:?}");
     for (url, (host, status, signature, grade)) in urls.iter().zip(blocked) {
         let page = &pages[url];

@@ -96,7 +96,7 @@ const KEPT: [&str; 9] = [
     "records",
 ];
 
-fn unchanged_pages_keep_their_data(store: Option<&str>) {
+fn assert_unchanged_pages_keep_their_data(store: Option<&str>) {
     let checks = Checks::new(store);
     checks.check_run().finish().expect_code(0);
     let first = checks.pages();
@@ -121,14 +121,14 @@ fn unchanged_pages_keep_their_data(store: Option<&str>) {
 
 #[test]
 fn unchanged_pages_keep_their_data_in_a_file() {
-    unchanged_pages_keep_their_data(None);
+    assert_unchanged_pages_keep_their_data(None);
 }
 
 #[needs(mongod)]
 #[test]
 fn unchanged_pages_keep_their_data_in_mongodb() {
     let database = fresh_database();
-    unchanged_pages_keep_their_data(Some(database.uri()));
+    assert_unchanged_pages_keep_their_data(Some(database.uri()));
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn public_address() -> IpAddr {
     PUBLIC.parse().expect("an address")
 }
 
-fn reply(name: &str) -> Reply {
+fn reply_for_name(name: &str) -> Reply {
     match name.split('-').next() {
         Some("dead") => Reply::Silence,
         Some("missing") => Reply::NoSuchName,
@@ -90,7 +90,8 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
             let web = start_web("healthy", HEALTHY);
             let port = web.plain_address().port();
             let names_folder = Workplace::new();
-            let _names = NameServer::start_replying(&names_folder.path(""), |name, _| reply(name));
+            let _names =
+                NameServer::start_replying(&names_folder.path(""), |name, _| reply_for_name(name));
             let work = Workplace::new();
             let dead = urls("dead", DEAD, 2, port);
             let healthy = urls("healthy", HEALTHY, PAGES, port);
@@ -121,7 +122,8 @@ fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
         || {
             let web = start_web("slow", HOSTS);
             let names_folder = Workplace::new();
-            let names = NameServer::start_replying(&names_folder.path(""), |name, _| reply(name));
+            let names =
+                NameServer::start_replying(&names_folder.path(""), |name, _| reply_for_name(name));
             let work = Workplace::new();
             let urls = urls("slow", HOSTS, 1, web.plain_address().port());
             let run = crawl(&work).args(urls).finish().expect_code(0);
@@ -139,7 +141,7 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
         "dead_names::a_dead_or_missing_name_is_not_looked_up_again_immediately",
         || {
             let work = Workplace::new();
-            let names = NameServer::start_replying(&work.path(""), |name, _| reply(name));
+            let names = NameServer::start_replying(&work.path(""), |name, _| reply_for_name(name));
             // Each port is a separate origin, with its own robots.txt.
             let ports = 8_081..8_084;
             let urls: Vec<String> = ports
@@ -169,7 +171,7 @@ fn an_interrupted_crawl_does_not_wait_for_name_servers() {
         "dead_names::an_interrupted_crawl_does_not_wait_for_name_servers",
         || {
             let work = Workplace::new();
-            let names = NameServer::start_replying(&work.path(""), |name, _| reply(name));
+            let names = NameServer::start_replying(&work.path(""), |name, _| reply_for_name(name));
             // The look-up of this name takes ten seconds, and the crawl is interrupted before.
             let mut running = crawl(&work).args(urls("dead", 1, 1, 8_081)).start();
             running.wait_until("the name is asked for", |_| {

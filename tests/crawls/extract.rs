@@ -120,7 +120,7 @@ fn ada_page(town: &str) -> Page {
 
 /// Crawls two people and changes the mapping. Then reads the stored bodies with the changed mapping, first in a dry
 /// run.
-fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: &[&str]) {
+fn try_and_apply_changed_mapping(kept: &Kept, flags: &[&str], extract: &[&str]) {
     let site = kept.web.site(HOST);
     site.serve("/ada", ada_page("Ockham"));
     site.serve(
@@ -212,7 +212,7 @@ fn mapping_version_of(pages: &str, url: &Value) -> Option<Value> {
 
 #[test]
 fn kept_bodies_are_read_again_without_a_request() {
-    a_changed_mapping_is_tried_and_applied(&Kept::new(), &["--keep-bodies"], &[]);
+    try_and_apply_changed_mapping(&Kept::new(), &["--keep-bodies"], &[]);
 }
 
 #[needs(mongod)]
@@ -220,7 +220,7 @@ fn kept_bodies_are_read_again_without_a_request() {
 fn kept_bodies_are_read_again_out_of_mongodb() {
     let database = fresh_database();
     let kept = Kept::with_store(Workplace::new(), database.uri());
-    a_changed_mapping_is_tried_and_applied(&kept, &["--keep-bodies"], &[]);
+    try_and_apply_changed_mapping(&kept, &["--keep-bodies"], &[]);
 }
 
 #[test]

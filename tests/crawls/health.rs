@@ -55,12 +55,12 @@ fn crawl_of(work: &Workplace, web: &Web, pages: usize) -> Run {
     run.arg("--seeds").arg(seeds)
 }
 
-fn health(store: &str, more: &[&str]) -> Finished {
+fn run_health(store: &str, more: &[&str]) -> Finished {
     Run::new(["health", "--store", store]).args(more).finish()
 }
 
-fn report(store: &str) -> Value {
-    let output = health(store, &["--json"]).expect_code(0).stdout;
+fn health_report(store: &str) -> Value {
+    let output = run_health(store, &["--json"]).expect_code(0).stdout;
     serde_json::from_str(&output).expect("an object")
 }
 
@@ -68,7 +68,7 @@ fn sqlite_uri(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 
-fn fields_of(alert: &Value) -> Vec<&str> {
+fn alert_fields(alert: &Value) -> Vec<&str> {
     let fields = alert["fields"].as_array().expect("a list");
     fields
         .iter()
@@ -84,7 +84,7 @@ fn assert_layout_changed(report: &Value) {
         (&mapping["mapping"], &mapping["pages"]),
         (&json!("profile"), &json!(BEFORE + AFTER))
     );
-    assert_eq!(fields_of(&mapping["alert"]), ["location", "name"]);
+    assert_eq!(alert_fields(&mapping["alert"]), ["location", "name"]);
     assert_eq!(mapping["past_alerts"], json!([]));
     for (when, has_name) in [("before", true), ("after", false)] {
         let pages = mapping["alert"][when].as_array().expect("a list");
@@ -106,15 +106,17 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     let run = crawl(&work, &web).finish().expect_code(0);
     let alerts = &run.summary().json["found"]["alerts"];
     assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts}");
-    assert_eq!(fields_of(&alerts[0]), ["location", "name"]);
+    assert_eq!(alert_fields(&alerts[0]), ["location", "name"]);
     let store = sqlite_uri(&work);
-    assert_layout_changed(&report(&store));
-    let output = health(&store, &["--fail-on-alert"]).expect_code(1).stdout;
+    assert_layout_changed(&health_report(&store));
+    let output = run_health(&store, &["--fail-on-alert"])
+        .expect_code(1)
+        .stdout;
     assert!(
         output.contains("ALERT") && output.contains("the layout of mapping profile changed"),
         "{output}"
     );
-    health(&store, &["other", "--fail-on-alert"]).expect_code(0);
+    run_health(&store, &["other", "--fail-on-alert"]).expect_code(0);
     let logged = work.logs();
     let logged = logged.values().flatten();
     let warned: Vec<_> = logged
@@ -124,7 +126,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     assert_eq!(warned[0]["level"], "WARN");
     let folder = work.path("repair");
     let pages = folder.to_str().expect("UTF-8");
-    health(&store, &["--pages", pages]).expect_code(0);
+    run_health(&store, &["--pages", pages]).expect_code(0);
     let read =
         |name: String| std::fs::read_to_string(folder.join("profile").join(name)).expect("a page");
     for number in 1..=20 {
@@ -147,7 +149,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
         "{}",
         again.stdout
     );
-    assert_layout_changed(&report(&store));
+    assert_layout_changed(&health_report(&store));
 }
 
 /// The number of sample pages that are kept for repairs in the SQLite store.
@@ -167,7 +169,7 @@ fn pages_for_repairs_go_with_old_pages_and_are_only_kept_if_wanted() {
     let refused = crawl(&work, &web).env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
     refused.finish().expect_code(0);
     assert_eq!(count_samples(&work), 0);
-    assert_layout_changed(&report(&sqlite_uri(&work)));
+    assert_layout_changed(&health_report(&sqlite_uri(&work)));
 
     let work = Workplace::new();
     let again = || crawl(&work, &web).args(["--refresh-after", "0s"]);
@@ -204,10 +206,10 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
         let run = crawl_of(&work, &web, pages).replace_flag("--store", database.uri());
         run.finish().expect_code(0);
     }
-    let report = report(database.uri());
+    let report = health_report(database.uri());
     assert_layout_changed(&report);
     let folder = work.path("repair");
-    health(
+    run_health(
         database.uri(),
         &["--pages", folder.to_str().expect("UTF-8")],
     )
@@ -239,7 +241,7 @@ fn blocked_pages_are_no_change_of_the_layout() {
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
     let run = run.arg("--seeds").arg(seeds).finish().expect_code(0);
     assert_eq!(run.summary().outcomes()["blocked"] as usize, AFTER / 2);
-    let report = report(&sqlite_uri(&work));
+    let report = health_report(&sqlite_uri(&work));
     assert_eq!(report["alerts"], 0, "{report:#}");
     let mapping = &report["mappings"][0];
     assert_eq!(mapping["past_alerts"], json!([]));
@@ -261,7 +263,7 @@ fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
         running.finish();
     }
     crawl(&work, &web).finish().expect_code(0);
-    assert_layout_changed(&report(&sqlite_uri(&work)));
+    assert_layout_changed(&health_report(&sqlite_uri(&work)));
 }
 
 #[test]
@@ -280,10 +282,10 @@ fn known_values_that_pages_no_longer_have_raise_an_alert() {
     let seeds = work.write_lines("known.jsonl", &records);
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
     run.arg("--seeds").arg(seeds).finish().expect_code(0);
-    let report = report(&sqlite_uri(&work));
+    let report = health_report(&sqlite_uri(&work));
     assert_eq!(report["alerts"], 1, "{report:#}");
     let alert = &report["mappings"][0]["alert"];
-    assert_eq!(fields_of(alert), ["name"]);
+    assert_eq!(alert_fields(alert), ["name"]);
     assert_eq!(alert["fields"][0]["sign"], "wrong_values");
 }
 
@@ -314,10 +316,12 @@ fn an_alternative_that_begins_to_serve_is_reported(store: Option<&str>) {
         );
     };
     is_reported(&found["warnings"]);
-    let report = report(&store);
+    let report = health_report(&store);
     assert_eq!(report["alerts"], 0);
     is_reported(&report["mappings"][0]["warnings"]);
-    let output = health(&store, &["--fail-on-alert"]).expect_code(0).stdout;
+    let output = run_health(&store, &["--fail-on-alert"])
+        .expect_code(0)
+        .stdout;
     assert!(
         output.contains("profile: name: its first chain yields nothing any more"),
         "{output}"
@@ -368,7 +372,7 @@ fn an_alternative_that_serves_every_third_page_from_the_start_is_not_reported() 
         "{found:#}"
     );
     assert_eq!(found["warnings"], json!([]));
-    let report = report(&sqlite_uri(&work));
+    let report = health_report(&sqlite_uri(&work));
     assert_eq!(report["mappings"][0]["warnings"], json!([]), "{report:#}");
     assert_eq!(report["mappings"][0]["pages"], json!(BEFORE + AFTER));
 }

@@ -12,7 +12,7 @@ use crate::patience;
 
 const NAMED: Duration = Duration::from_secs(3);
 
-fn epoch_in(wait: Duration) -> String {
+fn epoch_seconds_after(wait: Duration) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     // One more second, because the current second has already begun.
     (now.expect("it is later than 1970").as_secs() + wait.as_secs() + 1).to_string()
@@ -29,7 +29,7 @@ fn refusals() -> Vec<Refusal> {
             status(403)
                 .header("x-ratelimit-limit", "60")
                 .header("x-ratelimit-remaining", "0")
-                .header("x-ratelimit-reset", epoch_in(NAMED))
+                .header("x-ratelimit-reset", epoch_seconds_after(NAMED))
         }),
         ("s403-standard", || {
             status(403).header("ratelimit", "\"default\";r=0;t=3")
@@ -37,7 +37,7 @@ fn refusals() -> Vec<Refusal> {
         ("s429-reset", || {
             status(429)
                 .header("x-ratelimit-remaining", "0")
-                .header("x-ratelimit-reset", epoch_in(NAMED))
+                .header("x-ratelimit-reset", epoch_seconds_after(NAMED))
         }),
         ("s429-older", || {
             status(429)
@@ -53,7 +53,7 @@ fn refusals() -> Vec<Refusal> {
         ("s420", || {
             status(420)
                 .header("x-rate-limit-remaining", "0")
-                .header("x-rate-limit-reset", epoch_in(NAMED))
+                .header("x-rate-limit-reset", epoch_seconds_after(NAMED))
         }),
         ("s500", || status(500).header("retry-after", "3")),
         ("s502", || status(502).header("retry-after", "3")),
@@ -140,7 +140,7 @@ fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     let site = web.site("spent.example");
     site.serve_robots("");
     site.serve_otherwise(|_| {
-        let reset = epoch_in(Duration::from_secs(3_000));
+        let reset = epoch_seconds_after(Duration::from_secs(3_000));
         status(403)
             .header("x-ratelimit-remaining", "0")
             .header("x-ratelimit-reset", reset)

@@ -139,7 +139,7 @@ const BASES: [&str; 7] = [
     "<base href='//based.example'>",
 ];
 
-fn body(encoding: &str, base: &str, links: &[&str]) -> String {
+fn page_body(encoding: &str, base: &str, links: &[&str]) -> String {
     let anchors: String = links
         .iter()
         .map(|link| format!("<a href=\"{link}\">a link</a>\n"))
@@ -156,7 +156,7 @@ const ADDRESSES: &str = "return [...document.links].flatMap(link => {
     } catch { return []; }
 });";
 
-fn texts(list: &Value) -> BTreeSet<String> {
+fn text_set(list: &Value) -> BTreeSet<String> {
     let list = list.as_array().into_iter().flatten();
     list.filter_map(|text| Some(text.as_str()?.to_owned()))
         .collect()
@@ -175,7 +175,7 @@ fn links_are_joined_as_a_browser_joins_them() {
             0 => String::from("text/html"),
             _ => format!("text/html; charset={encoding}"),
         };
-        site.serve(&path, document(&kind, body(encoding, "", LINKS)));
+        site.serve(&path, document(&kind, page_body(encoding, "", LINKS)));
         paths.push(path);
     }
     for (number, base) in BASES.iter().enumerate() {
@@ -192,7 +192,7 @@ fn links_are_joined_as_a_browser_joins_them() {
         ];
         site.serve(
             &path,
-            document("text/html", body("windows-1252", base, &links)),
+            document("text/html", page_body("windows-1252", base, &links)),
         );
         paths.push(path);
     }
@@ -216,12 +216,12 @@ fn links_are_joined_as_a_browser_joins_them() {
     for path in &paths {
         let url = site.url(path);
         browser.open(&url);
-        let expected = texts(&browser.run_script(ADDRESSES, json!([])));
+        let expected = text_set(&browser.run_script(ADDRESSES, json!([])));
         let page = pages
             .iter()
             .find(|page| page["url"] == *url)
             .expect("every page is fetched");
-        let links: BTreeSet<String> = texts(&page["links"])
+        let links: BTreeSet<String> = text_set(&page["links"])
             .into_iter()
             .filter(|link| link.starts_with("http"))
             .collect();

@@ -63,7 +63,7 @@ fn only_record(store: &str) -> Value {
 }
 
 /// Checks that a failed page of a list leaves a gap in the list of values, and that a retry of the page closes the gap.
-fn a_gap_is_closed(store: &str) {
+fn assert_gap_is_closed(store: &str) {
     let web = Web::start();
     serve(&web);
     let site = web.site(SITE);
@@ -90,7 +90,7 @@ fn a_gap_is_closed(store: &str) {
 #[test]
 fn a_list_with_a_hole_is_filled_once_it_is_closed() {
     let folder = tempfile::tempdir().unwrap();
-    a_gap_is_closed(&format!(
+    assert_gap_is_closed(&format!(
         "sqlite:{}",
         folder.path().join("store.db").display()
     ));
@@ -100,7 +100,7 @@ fn a_list_with_a_hole_is_filled_once_it_is_closed() {
 #[test]
 fn a_list_with_a_hole_is_filled_once_it_is_closed_in_mongodb() {
     let database = fresh_database();
-    a_gap_is_closed(database.uri());
+    assert_gap_is_closed(database.uri());
 }
 
 #[test]

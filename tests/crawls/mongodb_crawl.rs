@@ -262,7 +262,7 @@ fn store_and_cache_may_be_two_servers_of_mongodb() {
 }
 
 /// A run of a deployment that shares only the cache with other deployments.
-fn deployment(work: &Workplace, web: &Web, cache: &str, delay: &str) -> Run {
+fn deployment_run(work: &Workplace, web: &Web, cache: &str, delay: &str) -> Run {
     work.crawl_without_delay(web)
         .args(["--delay", delay, "--cache", cache])
 }
@@ -280,11 +280,11 @@ fn a_deployment_waits_for_the_clock_that_another_left_in_the_mongodb_cache() {
     }
     let [first, second] = [Workplace::new(), Workplace::new()];
     let urls = |path: &str| hosts.map(|host| format!("http://{host}{path}"));
-    deployment(&first, &web, cache.uri(), "4")
+    deployment_run(&first, &web, cache.uri(), "4")
         .args(urls("/first"))
         .finish()
         .expect_code(0);
-    deployment(&second, &web, cache.uri(), "4")
+    deployment_run(&second, &web, cache.uri(), "4")
         .args(urls("/second"))
         .finish()
         .expect_code(0);

@@ -89,7 +89,7 @@ fn filter_of(statement: &Value) -> Option<(bool, &Value)> {
 }
 
 /// Whether a router can determine the shards from this filter.
-fn names_keys(filter: &Value) -> bool {
+fn has_shard_key(filter: &Value) -> bool {
     match &filter["_id"] {
         Value::Null => false,
         Value::Object(operators) => ["$eq", "$in"]
@@ -116,9 +116,9 @@ fn sharded_collections_are_written_by_their_key_and_only_the_key_is_unique() {
             continue;
         };
         if writes {
-            assert!(names_keys(filter), "to every shard: {statement}");
+            assert!(has_shard_key(filter), "to every shard: {statement}");
             written.insert(collection);
-        } else if !names_keys(filter) {
+        } else if !has_shard_key(filter) {
             let members = filter.as_object().into_iter().flatten();
             let members: Vec<&str> = members.map(|(name, _)| name.as_str()).collect();
             asking_all.insert(format!("{collection}: {}", members.join(", ")));

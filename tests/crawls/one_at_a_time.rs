@@ -28,7 +28,7 @@ fn crawl_from(folder: &str, work: &Workplace, web: &Web, store: &str, urls: &[St
     run.replace_flag("--state", work.path(folder)).args(urls)
 }
 
-fn a_second_one_is_refused(work: &Workplace, store: &str) {
+fn assert_second_crawl_is_refused(work: &Workplace, store: &str) {
     let web = Web::start();
     let urls = serve_slow_site(&web);
     let mut first = crawl_from("state", work, &web, store, &urls).start();
@@ -62,7 +62,7 @@ fn a_second_one_is_refused(work: &Workplace, store: &str) {
     assert!(counts.values().all(|count| *count == 1), "{counts:?}");
 }
 
-fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
+fn assert_killed_crawl_is_taken_over(work: &Workplace, store: &str) {
     let web = Web::start();
     let urls = serve_slow_site(&web);
     let mut first = crawl_from("state", work, &web, store, &urls).start();
@@ -159,23 +159,23 @@ fn sqlite_uri(work: &Workplace) -> String {
 #[test]
 fn a_second_crawl_on_the_same_file_is_refused() {
     let work = Workplace::new();
-    a_second_one_is_refused(&work, &sqlite_uri(&work));
+    assert_second_crawl_is_refused(&work, &sqlite_uri(&work));
 }
 
 #[test]
 fn a_killed_crawl_on_a_file_is_succeeded_from_another_folder() {
     let work = Workplace::new();
-    a_killed_one_is_succeeded(&work, &sqlite_uri(&work));
+    assert_killed_crawl_is_taken_over(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
 #[test]
 fn a_second_crawl_on_the_same_database_is_refused() {
-    a_second_one_is_refused(&Workplace::new(), fresh_database().uri());
+    assert_second_crawl_is_refused(&Workplace::new(), fresh_database().uri());
 }
 
 #[needs(mongod)]
 #[test]
 fn a_killed_crawl_on_a_database_is_succeeded_from_another_folder() {
-    a_killed_one_is_succeeded(&Workplace::new(), fresh_database().uri());
+    assert_killed_crawl_is_taken_over(&Workplace::new(), fresh_database().uri());
 }

@@ -75,7 +75,7 @@ impl Later {
     }
 
     /// Whether the second crawl reads values from pages again, even for complete records.
-    fn renews(self) -> bool {
+    fn fetches_again(self) -> bool {
         match self {
             Later::Refresh => true,
             Later::Plain => false,
@@ -133,20 +133,20 @@ fn check_later_crawl(place: &Place, file: &str, seeds: &str, later: Later) {
         .finish()
         .expect_code(0);
     let second = the_only_record(&store);
-    let is_fetched = later.renews() || (is_listed && later.crawl_id() == "second");
+    let is_fetched = later.fetches_again() || (is_listed && later.crawl_id() == "second");
     assert_eq!(
         web.visits().pages().len(),
         1 + usize::from(is_fetched),
         "{case}"
     );
-    let name = if later.renews() {
+    let name = if later.fetches_again() {
         "Ada Lovelace"
     } else {
         "Ada Byron"
     };
     assert_eq!(second["fields"]["name"], name, "{case}");
     let by_page = (json!("Ada Byron"), json!(URL));
-    let old_names = if later.renews() {
+    let old_names = if later.fetches_again() {
         vec![by_page]
     } else {
         vec![]

@@ -188,18 +188,18 @@ fn broken_line(number: usize) -> String {
 }
 
 /// The rows of a seeds file. The first row is so long that the hash of the file's beginning covers no other row.
-fn rows(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
+fn seed_rows(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     let note = "n".repeat(5_000);
     let mut rows = vec![
         String::from("id,url,name,note"),
         format!("a,http://a.example/a,,{note}"),
     ];
-    rows.extend(numbers.into_iter().map(row));
+    rows.extend(numbers.into_iter().map(seed_row));
     rows
 }
 
 /// A row that spans two lines.
-fn row(number: u32) -> String {
+fn seed_row(number: u32) -> String {
     format!("{number},http://a.example/{number},,\"first line\nsecond line\"")
 }
 
@@ -211,30 +211,30 @@ const EDITS: &[Edit] = &[
     ("nothing", |_| {}, &[]),
     (
         "appended",
-        |rows| rows.extend((100..120).map(row)),
+        |rows| rows.extend((100..120).map(seed_row)),
         &[100, 110, 119],
     ),
     (
         "inserted",
-        |rows| drop(rows.splice(10..10, (100..120).map(row))),
+        |rows| drop(rows.splice(10..10, (100..120).map(seed_row))),
         &[100, 110, 119],
     ),
     (
         "in the place of others",
-        |rows| drop(rows.splice(10..30, (100..120).map(row))),
+        |rows| drop(rows.splice(10..30, (100..120).map(seed_row))),
         &[100, 110, 119],
     ),
-    ("one URL", |rows| rows[20] = row(100), &[100]),
+    ("one URL", |rows| rows[20] = seed_row(100), &[100]),
     (
         "the last row",
-        |rows| *rows.last_mut().unwrap() = row(100),
+        |rows| *rows.last_mut().unwrap() = seed_row(100),
         &[100],
     ),
     (
         "removed and appended",
         |rows| {
             rows.drain(10..20);
-            rows.extend((100..110).map(row));
+            rows.extend((100..110).map(seed_row));
         },
         &[100, 109],
     ),
@@ -247,7 +247,7 @@ const EDITS: &[Edit] = &[
         "sorted anew",
         |rows| {
             rows[2..].reverse();
-            rows.insert(2, row(100));
+            rows.insert(2, seed_row(100));
         },
         &[100],
     ),
@@ -266,7 +266,7 @@ fn a_resumed_crawl_reads_seeds_added_anywhere() {
         };
         for (edit, (name, change, new)) in EDITS.iter().enumerate() {
             let id = format!("c{edit}");
-            let mut lines = rows(0..40);
+            let mut lines = seed_rows(0..40);
             let seeds = write(&id, &lines);
             let run = || {
                 let run = work.crawl_without_delay(&web).args(["--delay", "0"]);

@@ -15,7 +15,7 @@ fn serve_pair(web: &Web) {
     site.serve("/second", page("second"));
 }
 
-fn gap(web: &Web) -> Duration {
+fn gap_between_pages(web: &Web) -> Duration {
     let gaps = web.visits().pages().gaps();
     assert_eq!(gaps.len(), 1, "two pages were fetched");
     gaps[0]
@@ -37,7 +37,7 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
         .env("WEBFILL_POLITENESS_DELAY", "30")
         .finish()
         .expect_code(0);
-    assert!(gap(&web) < OTHER_DELAY, "--delay counts");
+    assert!(gap_between_pages(&web) < OTHER_DELAY, "--delay counts");
     assert_eq!(work.stored().pages().len(), 2, "--store counts");
     assert!(!work.path("other.db").exists());
 
@@ -51,5 +51,5 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
         .env("WEBFILL_POLITENESS_DELAY", "0.2")
         .finish()
         .expect_code(0);
-    assert!(gap(&web) < OTHER_DELAY, "the variable counts");
+    assert!(gap_between_pages(&web) < OTHER_DELAY, "the variable counts");
 }

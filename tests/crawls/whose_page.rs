@@ -9,13 +9,13 @@ const SITE: &str = "members.example";
 /// The number of members in the listing.
 const MEMBERS: usize = 46;
 
-fn name(number: usize) -> String {
+fn member_name(number: usize) -> String {
     const FIRST: [&str; 8] = ["Ada", "Bea", "Cleo", "Dora", "Eva", "Fay", "Gus", "Hal"];
     const LAST: [&str; 6] = ["Abbot", "Berg", "Cole", "Diaz", "Egan", "Frost"];
     format!("{} {}", FIRST[number % 8], LAST[number / 8])
 }
 
-fn tel(number: usize) -> String {
+fn member_tel(number: usize) -> String {
     format!("+44 20 7946 {:04}", 100 + number)
 }
 
@@ -29,7 +29,7 @@ fn serve_listing(web: &Web) {
         site.serve(
             &path,
             page("Member")
-                .field("name", &name(number))
+                .field("name", &member_name(number))
                 .field(
                     "location",
                     if number.is_multiple_of(3) {
@@ -38,7 +38,7 @@ fn serve_listing(web: &Web) {
                         "York"
                     },
                 )
-                .field("tel", &tel(number)),
+                .field("tel", &member_tel(number)),
         );
     }
     site.serve("/members", list);
@@ -77,7 +77,7 @@ fn of_a_listing_each_record_gets_the_right_person() {
     serve_listing(&web);
     let records: Vec<Value> = (0..MEMBERS)
         .map(|number| {
-            let fields = json!({"name": name(number), "location": null, "tel": null});
+            let fields = json!({"name": member_name(number), "location": null, "tel": null});
             match number % 2 {
                 0 => record(number, "/members", fields),
                 _ => record(number, &format!("/m{number}"), fields),
@@ -87,7 +87,11 @@ fn of_a_listing_each_record_gets_the_right_person() {
     let crawled = crawl(&web, &mapping(), &records);
     for (id, stored) in crawled.work.stored().records() {
         let number: usize = id.parse().unwrap();
-        assert_eq!(stored.fields["tel"], tel(number), "record {id}: {stored:?}");
+        assert_eq!(
+            stored.fields["tel"],
+            member_tel(number),
+            "record {id}: {stored:?}"
+        );
         assert!(stored.resolved, "record {id}");
     }
 }
@@ -122,7 +126,8 @@ fn fields_of_a_mapping_identify_the_record_of_a_page() {
     // All names in the records are wrong, but the telephone numbers are correct.
     let records: Vec<Value> = (0..23)
         .map(|number| {
-            let fields = json!({"name": "Someone Else", "location": null, "tel": tel(number)});
+            let fields =
+                json!({"name": "Someone Else", "location": null, "tel": member_tel(number)});
             record(number, "/members", fields)
         })
         .collect();
@@ -152,7 +157,7 @@ fn a_stale_value_costs_no_record_its_page() {
             record(
                 number,
                 "/members",
-                json!({"name": name(number), "location": null, "tel": stale}),
+                json!({"name": member_name(number), "location": null, "tel": stale}),
             )
         })
         .collect();

@@ -14,7 +14,7 @@ use crate::fleet::{Fleet, action, request, wait_for};
 use crate::keyed::Keyed;
 
 /// The output of `webfill audit` for the dispatcher with this state folder.
-fn audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
+fn run_audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
     let run = Run::new(
         [
             &["audit", "--json", "--state"],
@@ -53,7 +53,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
     dispatcher.signal(Signal::HUP);
     let state = keyed.work.path("state/dispatcher");
     wait_for("the signal is recorded", || {
-        let logged = audit(&state, &["--what", "reload"]);
+        let logged = run_audit(&state, &["--what", "reload"]);
         logged
             .iter()
             .any(|line| line["by"] == "signal")
@@ -62,7 +62,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
     keyed.run_keys(&["revoke", "shop"], "keys");
 
     let keys = keyed.work.path("keys");
-    let logged = audit(&state, &["--keys", keys.to_str().expect("plain")]);
+    let logged = run_audit(&state, &["--keys", keys.to_str().expect("plain")]);
     let short = |line: &Value| {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let who = if line["by"] == "user" {
@@ -106,12 +106,12 @@ fn the_log_shows_who_did_what_by_name_and_address() {
     assert_eq!(of("stop", "refused")["path"], "$.appid");
     assert_eq!(of("site", "begun")["delay_ms"], 7_000);
     assert_eq!(of("keys_revoke", "done")["name"], "shop");
-    let own = audit(
+    let own = run_audit(
         &state,
         &["--who", "shop", "--what", "stop", "--since", "1h"],
     );
     assert_eq!(own.len(), 2, "{own:#?}");
-    assert!(audit(&state, &["--since", "2100-01-01"]).is_empty());
+    assert!(run_audit(&state, &["--since", "2100-01-01"]).is_empty());
     let dispatcher_log = keyed.work.logs();
     assert!(!format!("{dispatcher_log:?}").contains("audit_not_written"));
 }
@@ -124,7 +124,7 @@ fn a_failed_reload_is_recorded_as_refused() {
         .work
         .write("mappings/profile.json", "{\n  \"name\": 7\n}");
     fleet.run(&["reload"]).expect_code(1);
-    let answered = audit(&fleet.dispatcher_state, &["--what", "reload"]);
+    let answered = run_audit(&fleet.dispatcher_state, &["--what", "reload"]);
     let results = |logged: &[Value], by: &str| {
         let of_one = logged.iter().filter(|line| line["by"] == by);
         let results = of_one.map(|line| line["result"].as_str().unwrap_or_default().to_owned());
@@ -137,7 +137,7 @@ fn a_failed_reload_is_recorded_as_refused() {
     assert!(why.contains("profile.json:2"), "{why}");
     fleet.dispatcher().signal(Signal::HUP);
     wait_for("the signal came to nothing, too", || {
-        let logged = audit(&fleet.dispatcher_state, &["--what", "reload"]);
+        let logged = run_audit(&fleet.dispatcher_state, &["--what", "reload"]);
         (results(&logged, "signal") == both).then_some(())
     });
 }
@@ -164,7 +164,7 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     keyed.client("chief").ask(&json!({"action": "status"}));
     let state = keyed.work.path("state/dispatcher");
     let logged = wait_for("the change is reported", || {
-        audit(&state, &["--what", "keys_changed"]).pop()
+        run_audit(&state, &["--what", "keys_changed"]).pop()
     });
     assert_eq!(logged["by"], "file", "{logged}");
     assert_eq!(logged["added"][0]["name"], "other", "{logged}");
@@ -219,7 +219,7 @@ fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
         assert_eq!(paused["state"], "paused", "{paused}");
         answered += fed.into_inner();
         fleet.kill_dispatcher();
-        let logged = audit(&fleet.dispatcher_state, &[]);
+        let logged = run_audit(&fleet.dispatcher_state, &[]);
         let feeds = logged.iter().filter(|line| line["action"] == "feed");
         let lines = feeds.clone().count();
         let accepted: u64 = feeds.filter_map(|line| line["accepted"].as_u64()).sum();

@@ -22,7 +22,7 @@ fn export_pages(fleet: &Fleet) -> Vec<Value> {
     lines.lines().map(page).collect()
 }
 
-fn outcomes(pages: &[Value]) -> Vec<&Value> {
+fn page_outcomes(pages: &[Value]) -> Vec<&Value> {
     pages.iter().map(|page| &page["outcome"]).collect()
 }
 
@@ -49,7 +49,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     fleet.feed(&requests);
     fleet.wait_until_done("c");
     let first = export_pages(&fleet);
-    assert_eq!(outcomes(&first), [&json!("http_error"); PAGES]);
+    assert_eq!(page_outcomes(&first), [&json!("http_error"); PAGES]);
     assert_eq!(fleet.logged_lines("clocks_differ"), [Value::Null; 0]);
 
     heals.store(true, Ordering::SeqCst);
@@ -68,7 +68,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     fleet.run(&again).expect_code(0);
     fleet.wait_until_done("c");
     let second = export_pages(&fleet);
-    assert_eq!(outcomes(&second), [&json!("ok"); PAGES]);
+    assert_eq!(page_outcomes(&second), [&json!("ok"); PAGES]);
     for (first, second) in first.iter().zip(&second) {
         let at = |page: &Value| page["started_at"].as_str().expect("a time").to_owned();
         assert!(at(second) < at(first), "its clock was not behind: {second}");
@@ -94,7 +94,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     fleet.feed(&requests);
     fleet.wait_until_done("c");
     assert_eq!(
-        outcomes(&export_pages(&fleet)),
+        page_outcomes(&export_pages(&fleet)),
         [&json!("http_error"); PAGES]
     );
     fleet.kill_dispatcher();
@@ -104,7 +104,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     fleet.add_supervisor("two");
     fleet.feed(&requests);
     fleet.wait_until_done("c");
-    assert_eq!(outcomes(&export_pages(&fleet)), [&json!("ok"); PAGES]);
+    assert_eq!(page_outcomes(&export_pages(&fleet)), [&json!("ok"); PAGES]);
 }
 
 /// A fault sets only the wall clock, not the monotonic clock that determines delays and leases.

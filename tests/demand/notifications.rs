@@ -41,7 +41,7 @@ fn show_watch(fleet: &Fleet) -> Value {
     ask(fleet, json!({"action": "watch_show", "name": "people"}))
 }
 
-fn hook(receiver: &Receiver) -> Value {
+fn webhook_target(receiver: &Receiver) -> Value {
     json!({"webhook": receiver.url(), "when": "at_once", "about": ["runs", "silence"]})
 }
 
@@ -54,7 +54,7 @@ fn a_notification_is_repeated_under_its_key_until_it_is_taken() {
     let fleet = Fleet::start_with(&[PRIVATE]);
     let receiver = Receiver::start();
     receiver.set_answers(&[500, 302]);
-    let added = add_watch(&fleet, json!([hook(&receiver)]));
+    let added = add_watch(&fleet, json!([webhook_target(&receiver)]));
     assert_eq!(added["name"], "people", "{added}");
     run_watch(&fleet);
     let delivered = receiver.wait_for_delivered(1).remove(0);
@@ -85,7 +85,7 @@ fn a_killed_dispatcher_loses_no_notification() {
     let mut fleet = Fleet::start_with(&[PRIVATE]);
     let receiver = Receiver::start();
     receiver.set_dead(true);
-    add_watch(&fleet, json!([hook(&receiver)]));
+    add_watch(&fleet, json!([webhook_target(&receiver)]));
     run_watch(&fleet);
     wait_for("it is tried", || receiver.all_posted().pop());
     let first = receiver.all_posted().remove(0);
@@ -122,7 +122,10 @@ fn an_undeliverable_notification_is_itself_an_alert() {
     let fleet = Fleet::start_with(&settings);
     let receiver = Receiver::start();
     receiver.set_dead(true);
-    let added = add_watch(&fleet, json!([hook(&receiver), {"file": "out.jsonl"}]));
+    let added = add_watch(
+        &fleet,
+        json!([webhook_target(&receiver), {"file": "out.jsonl"}]),
+    );
     assert_eq!(added["name"], "people", "{added}");
     run_watch(&fleet);
     let reported = |event: &str| {

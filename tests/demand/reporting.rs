@@ -59,7 +59,7 @@ fn unfinished_crawl<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
 }
 
 /// The entry of a crawl's report for the reason `what`, if the crawl waits for that.
-fn wait_of(reported: &Value, what: &str) -> Option<Value> {
+fn find_wait(reported: &Value, what: &str) -> Option<Value> {
     let waits = reported["waits"].as_array()?;
     waits.iter().find(|wait| wait["for"] == what).cloned()
 }
@@ -68,7 +68,7 @@ fn wait_of(reported: &Value, what: &str) -> Option<Value> {
 fn wait_until_waiting(fleet: &Fleet, crawl: &str, what: &str) -> Value {
     wait_for(&format!("{crawl} waits for {what}"), || {
         let status = fleet.run_json(&["status"]);
-        wait_of(unfinished_crawl(&status, crawl)?, what)
+        find_wait(unfinished_crawl(&status, crawl)?, what)
     })
 }
 

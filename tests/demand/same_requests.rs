@@ -20,7 +20,7 @@ use crate::fleet::{Fleet, HTTP, wait_for};
 mod table;
 
 use table::Fate::{Accepted, Refused};
-use table::{line, table};
+use table::{request_line, table};
 
 /// The name of an intake (a way to feed requests), with the results of the lines that were sent to it.
 struct Way {
@@ -82,12 +82,15 @@ fn broken_seeds(summary: &Value) -> Refusals {
     let refusal = |line: &str| {
         let listed: Value = serde_json::from_str(line).expect("JSON lines");
         let path = listed["path"].as_str().unwrap_or("$").to_owned();
-        (number(&listed["line"]), (path, text_of(&listed["reason"])))
+        (
+            to_number(&listed["line"]),
+            (path, text_of(&listed["reason"])),
+        )
     };
     text.lines().map(refusal).collect()
 }
 
-fn number(value: &Value) -> usize {
+fn to_number(value: &Value) -> usize {
     value.as_u64().expect("a number") as usize
 }
 
@@ -217,7 +220,7 @@ fn post_lines(fleet: &Fleet, text: &str) -> Refusals {
         .iter();
     let refusal = |one: &Value| {
         (
-            number(&one["line"]),
+            to_number(&one["line"]),
             (text_of(&one["path"]), text_of(&one["message"])),
         )
     };
@@ -320,7 +323,7 @@ fn assert_expected_results(way: &Way) {
 #[test]
 fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     let plain = r#"{"url": "http://a.example/plain"}"#;
-    let shown = line("shown", json!({"spiderid": "browser"}));
+    let shown = request_line("shown", json!({"spiderid": "browser"}));
     let lines = [plain, shown.as_str(), "7"];
     let fleet = Fleet::start_dispatcher_only(&[]);
     let client = fleet.client();

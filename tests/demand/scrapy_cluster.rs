@@ -12,7 +12,7 @@ use crate::machine::{Machine, parse_blocks};
 const DOCUMENT: &str = include_str!("../../docs/how-to/scrapy-cluster.md");
 
 /// A machine for the document's commands, with a web that has the sites in the document.
-fn machine() -> Machine {
+fn machine_with_sites() -> Machine {
     let machine = Machine::new("testapp");
     for host in [
         "istresearch.com",
@@ -127,7 +127,7 @@ impl Theirs {
 
 #[test]
 fn every_line_of_the_document_works() {
-    let mut machine = machine();
+    let mut machine = machine_with_sites();
     let mut theirs = Theirs::default();
     for block in parse_blocks(DOCUMENT) {
         match block.language {
@@ -198,7 +198,7 @@ fn rows(head: &str) -> Vec<Vec<&'static str>> {
 
 #[test]
 fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
-    let mut machine = machine();
+    let mut machine = machine_with_sites();
     machine.run_block("$ webfill dispatcher &", |_, _| {});
     let client = machine.client();
     let rows = rows("| key |");

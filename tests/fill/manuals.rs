@@ -52,7 +52,7 @@ fn serve(web: &Web) {
 }
 
 /// The pages in a folder, sorted by name.
-fn pages(folder: &str) -> Vec<PathBuf> {
+fn html_files(folder: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut pages: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     pages.retain(|path| path.extension().is_some_and(|it| it == "html"));
@@ -84,7 +84,7 @@ fn text_between(html: &str, begin: &str, end: &str) -> Option<String> {
 }
 
 /// The modules of Python. Their values are summary, source file and chapter.
-fn modules() -> Vec<Entry> {
+fn python_modules() -> Vec<Entry> {
     let (host, folder, path) = MANUALS[0];
     let read = |file: &PathBuf| {
         let html = fs::read_to_string(file).ok()?;
@@ -101,12 +101,12 @@ fn modules() -> Vec<Entry> {
             ],
         })
     };
-    let files = pages(&format!("{folder}/library"));
+    let files = html_files(&format!("{folder}/library"));
     files.iter().filter_map(read).collect()
 }
 
 /// The commands of PostgreSQL. Their values are summary, no source file, and chapter.
-fn commands() -> Vec<Entry> {
+fn postgresql_commands() -> Vec<Entry> {
     let (host, folder, path) = MANUALS[1];
     let read = |file: &PathBuf| {
         let name = file.file_name()?.to_string_lossy().into_owned();
@@ -126,7 +126,7 @@ fn commands() -> Vec<Entry> {
             ],
         })
     };
-    pages(folder).iter().filter_map(read).collect()
+    html_files(folder).iter().filter_map(read).collect()
 }
 
 fn quote_cell(text: &str) -> String {
@@ -166,8 +166,8 @@ fn take_picture(browser: &Browser, name: &str) {
 fn pictures_of_a_real_table() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web);
-    let mut entries = modules();
-    entries.extend(commands());
+    let mut entries = python_modules();
+    entries.extend(postgresql_commands());
     println!("{} rows", entries.len());
     assert!(
         entries.len() > 300,

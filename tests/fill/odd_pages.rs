@@ -20,7 +20,7 @@ fn is_odd(thing: usize) -> bool {
 }
 
 /// A number for each thing. All numbers are different, and they are in no order.
-fn number(thing: usize) -> usize {
+fn unique_number(thing: usize) -> usize {
     10_000 + thing * 7_919 % 89_989
 }
 
@@ -29,7 +29,7 @@ fn name(thing: usize) -> String {
 }
 
 fn title(thing: usize) -> String {
-    format!("{} {}", truth(thing)[0], number(thing + 50))
+    format!("{} {}", truth(thing)[0], unique_number(thing + 50))
 }
 
 fn html(thing: usize, value: &str) -> String {
@@ -171,7 +171,7 @@ fn row_of_maker(thing: usize) -> String {
     )
 }
 
-fn card(thing: usize) -> String {
+fn other_thing_card(thing: usize) -> String {
     format!(
         "<h3>{}</h3><table>{}</table>",
         title(thing),
@@ -194,17 +194,17 @@ type Layout = (&'static str, fn(usize) -> String);
 const LAYOUTS: [Layout; 7] = [
     ("boxes of related things", |thing| {
         let others = [thing + 5, thing + 17]
-            .map(|other| format!("<div class=related>{}</div>", card(other)));
+            .map(|other| format!("<div class=related>{}</div>", other_thing_card(other)));
         page_with_maker_row(thing, &others.concat())
     }),
     ("a list behind a heading", |thing| {
         let others: String = (0..thing % 4)
-            .map(|other| card(thing + other * 5 + 3))
+            .map(|other| other_thing_card(thing + other * 5 + 3))
             .collect();
         page_with_maker_row(thing, &format!("<h2>You may also like</h2>{others}"))
     }),
     ("a box in place of the value", |thing| {
-        let other = format!("<div class=instead>{}</div>", card(thing + 5));
+        let other = format!("<div class=instead>{}</div>", other_thing_card(thing + 5));
         page_with_maker_row(thing, if is_odd(thing) { &other } else { "" })
     }),
     ("things that were seen before", |thing| {
@@ -331,7 +331,7 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
 
 #[test]
 fn apostrophes_part_groups_of_digits() {
-    let plain = |thing: usize| (number(thing) * 97).to_string();
+    let plain = |thing: usize| (unique_number(thing) * 97).to_string();
     let grouped = move |thing: usize| {
         let digits = plain(thing);
         let (front, last) = digits.split_at(digits.len() - 3);
@@ -362,16 +362,16 @@ fn one_page_under_many_urls_is_of_no_row() {
 #[test]
 fn a_number_that_a_page_writes_without_sign_or_zeros_is_not_filled() {
     let signed = |thing: usize| match thing % 4 < 2 {
-        true => format!("-{}", number(thing)),
-        false => number(thing).to_string(),
+        true => format!("-{}", unique_number(thing)),
+        false => unique_number(thing).to_string(),
     };
     let page = move |thing: usize| match thing % 4 < 2 {
-        true => format!("({})", number(thing)),
-        false => number(thing).to_string(),
+        true => format!("({})", unique_number(thing)),
+        false => unique_number(thing).to_string(),
     };
     let padded = |thing: usize| match thing.is_multiple_of(2) {
-        true => format!("00{}", number(thing) % 10_000 + 10_000),
-        false => format!("1{:06}", number(thing)),
+        true => format!("00{}", unique_number(thing) % 10_000 + 10_000),
+        false => format!("1{:06}", unique_number(thing)),
     };
     let bare = move |thing: usize| padded(thing).trim_start_matches('0').to_owned();
     let signs = fill_from_pages(signed, move |thing| html(thing, &page(thing)).into_bytes());
@@ -392,8 +392,8 @@ fn a_number_that_a_page_writes_without_sign_or_zeros_is_not_filled() {
 
 #[test]
 fn numbers_and_times_are_written_as_their_column_has_them() {
-    let cents = |thing: usize| format!("{},{}", number(thing), thing % 9 + 11);
-    let euros = move |thing: usize| format!("\u{20ac}{}.{}", number(thing), thing % 9 + 11);
+    let cents = |thing: usize| format!("{},{}", unique_number(thing), thing % 9 + 11);
+    let euros = move |thing: usize| format!("\u{20ac}{}.{}", unique_number(thing), thing % 9 + 11);
     let page = move |thing: usize| html(thing, &euros(thing)).into_bytes();
     fill_from_pages(cents, page).assert_filled("decimal comma", cents);
     let utc = |thing: usize| {

@@ -99,7 +99,7 @@ fn wait_for_answers(browser: &Browser, work: &Workplace, count: usize) {
     });
 }
 
-fn subject(browser: &Browser) -> String {
+fn shown_subject(browser: &Browser) -> String {
     browser.text_at("#review h2").unwrap_or_default()
 }
 
@@ -130,7 +130,9 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     browser.wait_for("#review");
     let is_at = |place: usize| {
         let expected = format!("{} of {}", listed[place][1], listed[place][0]);
-        browser.wait_until(&expected, || (subject(&browser) == expected).then_some(()));
+        browser.wait_until(&expected, || {
+            (shown_subject(&browser) == expected).then_some(())
+        });
     };
     is_at(0);
     assert_eq!(

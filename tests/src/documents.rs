@@ -85,7 +85,7 @@ impl Documents {
     pub fn pages(&self) -> BTreeMap<String, StoredPage> {
         let mut pages = BTreeMap::new();
         for stored in self.all_documents("pages") {
-            let page = page_of(&stored);
+            let page = parse_page(&stored);
             let url = page.url.clone();
             assert!(pages.insert(url, page).is_none(), "a page is stored twice");
         }
@@ -97,7 +97,7 @@ impl Documents {
         let records = self.all_documents("records").into_iter();
         records
             .map(|stored| {
-                let record = record_of(&stored);
+                let record = parse_record(&stored);
                 (record.id.clone(), record)
             })
             .collect()
@@ -110,51 +110,59 @@ impl Documents {
     }
 }
 
-fn page_of(stored: &Value) -> StoredPage {
+fn parse_page(stored: &Value) -> StoredPage {
     let number = |name: &str| stored[name].as_u64().expect("a number");
     StoredPage {
-        id: text(&stored["_id"]),
-        url: text(&stored["url"]),
-        crawl_id: text(&stored["crawl_id"]),
-        app_id: text(&stored["app_id"]),
-        site: text(&stored["site"]),
+        id: parse_text(&stored["_id"]),
+        url: parse_text(&stored["url"]),
+        crawl_id: parse_text(&stored["crawl_id"]),
+        app_id: parse_text(&stored["app_id"]),
+        site: parse_text(&stored["site"]),
         depth: number("depth") as u32,
         parent: stored["parent"].as_str().map(str::to_owned),
-        outcome: text(&stored["outcome"]),
+        outcome: parse_text(&stored["outcome"]),
         status_code: stored["status_code"].as_u64().map(|code| code as u16),
         mapping: stored["mapping"].as_str().map(str::to_owned),
-        fields: object(&stored["fields"]),
-        links: texts(&stored["links"]),
+        fields: parse_object(&stored["fields"]),
+        links: parse_texts(&stored["links"]),
         content_type: stored["content_type"].as_str().map(str::to_owned),
         bytes: number("bytes") as i64,
         attempts: number("attempts") as u32,
-        worker: text(&stored["worker"]),
+        worker: parse_text(&stored["worker"]),
     }
 }
 
-fn record_of(stored: &Value) -> StoredRecord {
-    let (dataset, id) = (text(&stored["dataset"]), text(&stored["record_id"]));
+fn parse_record(stored: &Value) -> StoredRecord {
+    let (dataset, id) = (
+        parse_text(&stored["dataset"]),
+        parse_text(&stored["record_id"]),
+    );
     assert_eq!(stored["_id"], format!("{dataset}/{id}"));
     StoredRecord {
         dataset,
         id,
-        fields: object(&stored["fields"]),
-        sources: object(&stored["sources"]),
-        missing: texts(&stored["missing"]),
+        fields: parse_object(&stored["fields"]),
+        sources: parse_object(&stored["sources"]),
+        missing: parse_texts(&stored["missing"]),
         resolved: stored["resolved_at"].is_object(),
     }
 }
 
-fn text(value: &Value) -> String {
+fn parse_text(value: &Value) -> String {
     let text = value.as_str();
     text.unwrap_or_else(|| panic!("{value} is no text"))
         .to_owned()
 }
 
-fn texts(value: &Value) -> Vec<String> {
-    value.as_array().expect("a list").iter().map(text).collect()
+fn parse_texts(value: &Value) -> Vec<String> {
+    value
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(parse_text)
+        .collect()
 }
 
-fn object(value: &Value) -> Map<String, Value> {
+fn parse_object(value: &Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()
 }

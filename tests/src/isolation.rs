@@ -122,7 +122,7 @@ impl Network {
         let network = Network {
             holder: holder.spawn().expect("unshare was found a moment ago"),
         };
-        network.wait_until_there();
+        network.wait_until_link_is_up();
         let pid = network.holder.id().to_string();
         let cable = "link add ours type veth peer name its netns";
         let mut cable: Vec<&str> = cable.split(' ').collect();
@@ -158,7 +158,7 @@ impl Network {
         self.run("ip", &["link", "set", "its", "up"]);
     }
 
-    fn wait_until_there(&self) {
+    fn wait_until_link_is_up(&self) {
         let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
         let pid = self.holder.id().to_string();
         for _ in 0..12_000 {

@@ -61,7 +61,7 @@ pub fn find_marked(mark: &str) -> Vec<Process> {
         .filter_map(|pid| {
             Some(Process {
                 pid,
-                arguments: arguments(pid)?,
+                arguments: read_arguments(pid)?,
             })
         })
         .collect();
@@ -99,7 +99,7 @@ fn has_mark(pid: u32, mark: &str) -> bool {
         .any(|variable| variable == mark.as_bytes())
 }
 
-fn arguments(pid: u32) -> Option<Vec<String>> {
+fn read_arguments(pid: u32) -> Option<Vec<String>> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words = line
         .split(|byte| *byte == 0)

@@ -15,7 +15,7 @@ const SIZE: usize = 5;
 const COPIES: usize = SHELVES * SIZE;
 
 /// The number of the book of which this is a copy. Each book has two copies, possibly on different shelves.
-fn book(copy: usize) -> usize {
+fn book_of_copy(copy: usize) -> usize {
     copy / 2
 }
 
@@ -25,7 +25,7 @@ fn has_link(copy: usize) -> bool {
 
 /// Whether the page of the shelf alone shows all wanted values of a copy, so that the page of its book is not needed.
 fn is_complete(copy: usize) -> bool {
-    book(copy) % 5 == 1
+    book_of_copy(copy) % 5 == 1
 }
 
 /// The number of the book whose page is missing.
@@ -44,9 +44,9 @@ fn book_url(book: usize) -> String {
 fn shelf_page(number: usize) -> Page {
     let mut html = String::from("<table>");
     for copy in number * SIZE..(number + 1) * SIZE {
-        let title = format!("Title {}", book(copy));
+        let title = format!("Title {}", book_of_copy(copy));
         let title = match has_link(copy) {
-            true => format!("<a href=\"/books/{}\">{title}</a>", book(copy)),
+            true => format!("<a href=\"/books/{}\">{title}</a>", book_of_copy(copy)),
             false => title,
         };
         let more = if is_complete(copy) {
@@ -77,7 +77,7 @@ pub fn serve(web: &Web) -> Site {
     for number in 0..SHELVES {
         site.serve(&format!("/shelves/{number}"), shelf_page(number));
     }
-    for number in 0..=book(COPIES) {
+    for number in 0..=book_of_copy(COPIES) {
         site.serve(&format!("/books/{number}"), book_page(number));
     }
     site
@@ -118,7 +118,7 @@ pub fn mappings() -> [(&'static str, Value); 2] {
 /// For each copy, the values that its record must have at the end.
 pub fn expected_values() -> BTreeMap<String, Value> {
     let of_copy = |copy: usize| {
-        let number = book(copy);
+        let number = book_of_copy(copy);
         let source = book_url(number);
         let shelf = shelf_url(copy / SIZE);
         let known = match number {
@@ -155,13 +155,13 @@ pub fn copy_count() -> usize {
 /// The book pages that are needed to complete the records of copies, as `host/path`.
 pub fn needed_pages() -> BTreeSet<String> {
     let needs = |copy: &usize| has_link(*copy) && !is_complete(*copy);
-    let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
+    let path = |copy: usize| format!("{HOST}/books/{}", book_of_copy(copy));
     (0..COPIES).filter(needs).map(path).collect()
 }
 
 /// All book pages to which a shelf links.
 pub fn linked_pages() -> BTreeSet<String> {
-    let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
+    let path = |copy: usize| format!("{HOST}/books/{}", book_of_copy(copy));
     (0..COPIES)
         .filter(|copy| has_link(*copy))
         .map(path)

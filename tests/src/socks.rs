@@ -71,36 +71,36 @@ fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<ProxyLog>) -> 
 
 /// Performs the handshake. Returns `USER:PASSWORD` if the client sends a login.
 fn handshake(client: &mut TcpStream) -> io::Result<Option<String>> {
-    let [_version, count] = read(client)?;
+    let [_version, count] = read_array(client)?;
     let methods = read_vec(client, count)?;
     if !methods.contains(&USER_AND_PASSWORD) {
         client.write_all(&[VERSION, NO_AUTHENTICATION])?;
         return Ok(None);
     }
     client.write_all(&[VERSION, USER_AND_PASSWORD])?;
-    let [_version, length] = read(client)?;
+    let [_version, length] = read_array(client)?;
     let user = read_text(client, length)?;
-    let [length] = read(client)?;
+    let [length] = read_array(client)?;
     let password = read_text(client, length)?;
     client.write_all(&[1, 0])?;
     Ok(Some(format!("{user}:{password}")))
 }
 
 fn read_target(client: &mut TcpStream) -> io::Result<String> {
-    let [_version, _command, _reserved, kind] = read(client)?;
+    let [_version, _command, _reserved, kind] = read_array(client)?;
     let host = match kind {
-        IPV4 => Ipv4Addr::from(read::<4>(client)?).to_string(),
+        IPV4 => Ipv4Addr::from(read_array::<4>(client)?).to_string(),
         DOMAIN => {
-            let [length] = read(client)?;
+            let [length] = read_array(client)?;
             read_text(client, length)?
         }
         other => return Err(io::Error::other(format!("address type {other}"))),
     };
-    let port = u16::from_be_bytes(read(client)?);
+    let port = u16::from_be_bytes(read_array(client)?);
     Ok(format!("{host}:{port}"))
 }
 
-fn read<const N: usize>(client: &mut TcpStream) -> io::Result<[u8; N]> {
+fn read_array<const N: usize>(client: &mut TcpStream) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     client.read_exact(&mut bytes)?;
     Ok(bytes)

@@ -55,7 +55,7 @@ impl Stored {
         let sql = "SELECT _id, url, crawl_id, app_id, site, depth, parent, outcome, status_code, \
                    mapping, fields, links, content_type, bytes, attempts, worker FROM pages";
         let mut pages = BTreeMap::new();
-        for page in self.query_rows(sql, page_of) {
+        for page in self.query_rows(sql, read_page) {
             let url = page.url.clone();
             assert!(pages.insert(url, page).is_none(), "a page is stored twice");
         }
@@ -83,7 +83,7 @@ impl Stored {
     fn all_records(&self) -> Vec<StoredRecord> {
         let sql = "SELECT _id, dataset, record_id, fields, sources, missing, \
                    resolved_at IS NOT NULL FROM records";
-        self.query_rows(sql, record_of)
+        self.query_rows(sql, read_record)
     }
 
     pub fn record(&self, id: &str) -> StoredRecord {
@@ -133,7 +133,7 @@ impl Stored {
     }
 }
 
-fn page_of(row: &Row<'_>) -> rusqlite::Result<StoredPage> {
+fn read_page(row: &Row<'_>) -> rusqlite::Result<StoredPage> {
     Ok(StoredPage {
         id: row.get(0)?,
         url: row.get(1)?,
@@ -154,7 +154,7 @@ fn page_of(row: &Row<'_>) -> rusqlite::Result<StoredPage> {
     })
 }
 
-fn record_of(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
+fn read_record(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     let (key, dataset, id): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
     assert_eq!(key, format!("{dataset}/{id}"));
     Ok(StoredRecord {

@@ -211,7 +211,7 @@ fn known_truth(read: &Values, truth: &Values) -> Values {
 }
 
 /// For each field with known values, whether the values read agree with them.
-pub fn agreement(read: &Values, known: &Values) -> Vec<(String, bool)> {
+pub fn compare_with_known(read: &Values, known: &Values) -> Vec<(String, bool)> {
     let agrees =
         |field: &String, known: &Vec<String>| read.get(field).is_some_and(|read| read == known);
     let all = known.iter().filter(|(_, known)| !known.is_empty());

@@ -5,16 +5,14 @@ use webfill_tests::office;
 use webfill_tests::site::document;
 use webfill_tests::site::encodings::encoded_page;
 
-use super::{
-    HOST, Kept, a_changed_mapping_is_tried_and_applied, ada_page, change_mapping, parse_report,
-};
+use super::{HOST, Kept, ada_page, change_mapping, parse_report, try_and_apply_changed_mapping};
 
 #[test]
 fn an_archive_is_read_again_without_a_request() {
     let kept = Kept::new();
     let archive = kept.work.path("archive");
     let warc = ["--warc", archive.to_str().unwrap()];
-    a_changed_mapping_is_tried_and_applied(&kept, &warc, &warc);
+    try_and_apply_changed_mapping(&kept, &warc, &warc);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn change_mappings(kept: &Kept) {
     write_mapping(kept, "second", "/second/", &second);
 }
 
-fn by_id(lines: Vec<Value>) -> BTreeMap<String, Value> {
+fn index_by_id(lines: Vec<Value>) -> BTreeMap<String, Value> {
     let id = |line: &Value| line["_id"].as_str().unwrap().to_owned();
     lines.into_iter().map(|line| (id(&line), line)).collect()
 }
@@ -146,8 +146,8 @@ fn a_dry_run_reports_the_later_changes(kept: &Kept) {
     change_mappings(kept);
     let stored = || {
         (
-            by_id(kept.exported_lines("pages")),
-            by_id(kept.exported_lines("records")),
+            index_by_id(kept.exported_lines("pages")),
+            index_by_id(kept.exported_lines("records")),
         )
     };
     let before = stored();

@@ -7,7 +7,9 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Web, page};
 use webfill_tests::workplace::Workplace;
 
-use super::{AFTER, BEFORE, HOST, fields_of, health, parse_number, report, sqlite_uri};
+use super::{
+    AFTER, BEFORE, HOST, alert_fields, health_report, parse_number, run_health, sqlite_uri,
+};
 
 const ROWS: usize = 10;
 
@@ -60,11 +62,11 @@ fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
     let summary = crawl(work, store, |number| list_page(number, 2, 1));
     let alerts = &summary["found"]["alerts"];
     assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts:#}");
-    assert_eq!(fields_of(&alerts[0]), ["ratings[]"]);
-    let report = report(store);
+    assert_eq!(alert_fields(&alerts[0]), ["ratings[]"]);
+    let report = health_report(store);
     let mapping = &report["mappings"][0];
     let alert = &mapping["alert"];
-    assert_eq!(fields_of(alert), ["ratings[]"], "{report:#}");
+    assert_eq!(alert_fields(alert), ["ratings[]"], "{report:#}");
     assert_eq!(alert["fields"][0]["least"], json!(5.0));
     for (when, had) in [("before", true), ("after", false)] {
         let pages = alert[when].as_array().expect("a list");
@@ -75,7 +77,9 @@ fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
             assert_eq!(parse_number(path) < BEFORE, had, "{when}: {url}");
         }
     }
-    let output = health(store, &["--fail-on-alert"]).expect_code(1).stdout;
+    let output = run_health(store, &["--fail-on-alert"])
+        .expect_code(1)
+        .stdout;
     for text in [
         "the layout of mapping profile changed: ratings[] (5 or more on ",
         "learn their rule anew",
@@ -108,9 +112,9 @@ fn a_field_that_rows_have_lost_is_an_alert() {
     let work = Workplace::new();
     let store = sqlite_uri(&work);
     crawl(&work, &store, |number| list_page(number, ROWS, 1));
-    let report = report(&store);
+    let report = health_report(&store);
     let alert = &report["mappings"][0]["alert"];
-    assert_eq!(fields_of(alert), ["ratings[].stars"], "{report:#}");
+    assert_eq!(alert_fields(alert), ["ratings[].stars"], "{report:#}");
     assert_eq!(alert["fields"][0]["least"], json!(0.45));
     assert_eq!(alert["fields"][0]["sign"], "empty");
 }

@@ -46,7 +46,7 @@ fn row_ids(store: &str, args: &[&str]) -> Vec<String> {
     ids
 }
 
-fn lists_of(run: &Finished) -> Value {
+fn list_counts(run: &Finished) -> Value {
     run.summary().json["found"]["lists"].clone()
 }
 
@@ -68,7 +68,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     let site = web.site(HOST);
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
     let first = crawl(work, &web, store, &["/list"]).finish().expect_code(0);
-    assert_eq!(lists_of(&first)["complete"], 1);
+    assert_eq!(list_counts(&first)["complete"], 1);
     assert_eq!(row_ids(store, &[]), ["a", "b", "c", "d", "e"]);
     let reported = only_list(store, &[]);
     assert_eq!(reported["list"], format!("http://{HOST}/list"));
@@ -85,10 +85,10 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     serve(&site, &[&["a", "b"], &["d"]]);
     let second = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(
-        lists_of(&second)["rows_newly_gone"],
+        list_counts(&second)["rows_newly_gone"],
         2,
         "{}",
-        lists_of(&second)
+        list_counts(&second)
     );
     assert_eq!(row_ids(store, &[]), ["a", "b", "d"]);
     assert_eq!(row_ids(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
@@ -99,8 +99,8 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     assert!(left_out.finish().expect_code(0).stderr.contains("2 rows"));
     // First, the list is unchanged. Then a row that was gone appears again.
     let third = refresh(work, &web, store).finish().expect_code(0);
-    assert_eq!(lists_of(&third)["rows_newly_gone"], 0);
-    assert_eq!(lists_of(&third)["rows_gone"], 2);
+    assert_eq!(list_counts(&third)["rows_newly_gone"], 0);
+    assert_eq!(list_counts(&third)["rows_gone"], 2);
     serve(&site, &[&["e", "a"], &["b", "d"]]);
     refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(row_ids(store, &[]), ["a", "b", "d", "e"]);
@@ -136,7 +136,7 @@ fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
     serve(&site, &[&["a", "b"], &["c", "d"]]);
     site.serve(PAGES[1], status(404));
     let run = refresh(&work, &web, &store).finish().expect_code(0);
-    assert_eq!(lists_of(&run)["broken_off"], 1);
+    assert_eq!(list_counts(&run)["broken_off"], 1);
     assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "d", "e"]);
     let reported = only_list(&store, &["--unfinished"]);
     assert_eq!(reported["breaches"][0]["why"], "http_error");
@@ -164,7 +164,7 @@ fn a_list_that_a_limit_has_cut_says_nothing() {
     serve(&site, &[&["a", "b"], &["c"], &["d"]]);
     let shallow = crawl(&work, &web, &store, &["/list"]).replace_flag("--crawl", "shallow");
     let run = shallow.replace_flag("--depth", "1").finish().expect_code(0);
-    assert_eq!(lists_of(&run)["broken_off"], 1);
+    assert_eq!(list_counts(&run)["broken_off"], 1);
     let reported = only_list_of("shallow", &store, &[]);
     assert_eq!(reported["breaches"][0]["why"], "not_followed");
     assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "d", "e"]);
@@ -190,8 +190,8 @@ fn a_list_that_is_empty_all_at_once_is_not_believed() {
     for pages in [&[&[][..]][..], &[&["a"][..], &["b"][..]][..]] {
         serve(&site, pages);
         let run = refresh(&work, &web, &store).finish().expect_code(0);
-        assert_eq!(lists_of(&run)["doubted"], 1, "{}", lists_of(&run));
-        assert_eq!(lists_of(&run)["complete"], 1);
+        assert_eq!(list_counts(&run)["doubted"], 1, "{}", list_counts(&run));
+        assert_eq!(list_counts(&run)["complete"], 1);
         assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "d", "e"]);
     }
     assert!(work.has_logged("list_doubted"));
@@ -228,7 +228,7 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
     // No list is in doubt any more. A row that the list shows again is no longer gone.
     serve(&site, &[&["a"], &["e"]]);
     let run = refresh(work, &web, store).finish().expect_code(0);
-    assert_eq!(lists_of(&run)["doubted"], 0, "{}", lists_of(&run));
+    assert_eq!(list_counts(&run)["doubted"], 0, "{}", list_counts(&run));
     assert_eq!(row_ids(store, &[]), ["a", "e"]);
     site.serve(PAGES[1], status(404));
     refresh(work, &web, store).finish().expect_code(0);

@@ -46,7 +46,7 @@ fn cases() -> Vec<(&'static str, Vec<Value>, Value, u64)> {
     ]
 }
 
-fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
+fn assert_lost_rows_are_reported(work: &Workplace, store: &str) {
     let web = Web::start();
     let site = web.site(super::HOST);
     work.write_json(
@@ -84,14 +84,14 @@ fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
 #[test]
 fn rows_lost_to_another_one_with_their_key_are_reported() {
     let work = Workplace::new();
-    rows_that_are_lost_to_another_one_are_said(&work, &sqlite_uri(&work));
+    assert_lost_rows_are_reported(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
 #[test]
 fn rows_lost_to_another_one_with_their_key_are_reported_in_mongodb() {
     let (work, database) = (Workplace::new(), fresh_database());
-    rows_that_are_lost_to_another_one_are_said(&work, database.uri());
+    assert_lost_rows_are_reported(&work, database.uri());
 }
 
 /// Names of fields that could be confused with columns or members of records, rows and sources, because these have the
@@ -118,7 +118,7 @@ fn row_of_names() -> Value {
     Value::Object(NAMES.iter().map(value).collect())
 }
 
-fn no_name_of_a_field_costs_its_value(work: &Workplace, store: &str) {
+fn assert_every_field_name_works(work: &Workplace, store: &str) {
     let web = Web::start();
     let file = work.write_json("mappings/profile.json", &mapping(&rule(&NAMES, &["id"])));
     let html = list_page(&[row_of_names()], None);
@@ -186,12 +186,12 @@ fn list_text() -> String {
 #[test]
 fn no_name_of_a_field_of_rows_costs_its_value() {
     let work = Workplace::new();
-    no_name_of_a_field_costs_its_value(&work, &sqlite_uri(&work));
+    assert_every_field_name_works(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
 #[test]
 fn no_name_of_a_field_of_rows_costs_its_value_in_mongodb() {
     let (work, database) = (Workplace::new(), fresh_database());
-    no_name_of_a_field_costs_its_value(&work, database.uri());
+    assert_every_field_name_works(&work, database.uri());
 }

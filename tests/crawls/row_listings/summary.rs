@@ -12,7 +12,7 @@ use super::{HOST, crawl, list_page, mapping, rule, sqlite_uri, stored_rows};
 const TOO_LONG: usize = (1 << 20) + 1;
 
 /// The counts of the dataset `items` in the summary.
-fn counts(summary: &Value) -> &Value {
+fn item_counts(summary: &Value) -> &Value {
     &summary["found"]["mappings"]["shop"]["rows"]["items"]
 }
 
@@ -46,7 +46,7 @@ fn row_results_are_counted(work: &Workplace, store: &str) {
             "price": {"filled": 5, "empty": 1, "undecided": 1, "share": 0.8333, "share_before": null},
         },
     });
-    assert_eq!(counts(&reported.summary().json), &expected);
+    assert_eq!(item_counts(&reported.summary().json), &expected);
     assert_eq!(stored_rows(store, &[]).len(), 3);
     let again = crawl(work, &web, store, &["/second"])
         .replace_flag("--crawl", "again")
@@ -96,8 +96,8 @@ fn rows_of_pages_that_have_not_changed_stay_counted() {
         run.finish().expect_code(0).summary().json
     };
     let first = refreshed(&[]);
-    assert_eq!(counts(&first)["stored"], 2);
+    assert_eq!(item_counts(&first)["stored"], 2);
     let second = refreshed(&["--refresh-after", "0s"]);
     assert_eq!(second["outcomes"]["not_modified"], 1, "{second}");
-    assert_eq!(counts(&second)["stored"], 2, "{second}");
+    assert_eq!(item_counts(&second)["stored"], 2, "{second}");
 }

@@ -43,7 +43,7 @@ impl Machines {
         let (units, fleet) = (&machines.units, &machines.fleet);
         units.add("dispatcher", &fleet.dispatcher_role(), &machines.former);
         units.start("dispatcher");
-        for name in names() {
+        for name in supervisor_names() {
             let role = fleet.supervisor_role(&name, &[]);
             units.add(&name, &role, &machines.former);
             units.start(&name);
@@ -77,7 +77,10 @@ impl Machines {
 
     /// Runs `deploy/roll` from the former program to `new`.
     pub(crate) fn roll(&self, new: &Path, more: &[&str]) -> Output {
-        let hosts = self.fleet.work.write("hosts", names().join("\n") + "\n");
+        let hosts = self
+            .fleet
+            .work
+            .write("hosts", supervisor_names().join("\n") + "\n");
         let status = format!(
             "{} status --json --dispatcher {}",
             Build::Today.binary().display(),
@@ -123,7 +126,9 @@ impl Machines {
 
     /// For each unit, the program that its process runs.
     pub(crate) fn programs(&self) -> BTreeMap<String, PathBuf> {
-        let all = names().into_iter().chain(["dispatcher".to_owned()]);
+        let all = supervisor_names()
+            .into_iter()
+            .chain(["dispatcher".to_owned()]);
         all.filter_map(|name| Some((name.clone(), self.units.program(&name)?)))
             .collect()
     }
@@ -152,7 +157,7 @@ impl Machines {
     }
 }
 
-fn names() -> Vec<String> {
+fn supervisor_names() -> Vec<String> {
     (0..SUPERVISORS)
         .map(|number| format!("vm-{number}"))
         .collect()

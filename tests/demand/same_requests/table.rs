@@ -12,7 +12,7 @@ pub(super) enum Fate {
 use Fate::{Accepted, Refused};
 
 /// A line with a request for one page. Both its path and its crawl are called `name`, and it has these additional keys.
-pub(super) fn line(name: &str, keys: Value) -> String {
+pub(super) fn request_line(name: &str, keys: Value) -> String {
     let mut request =
         json!({"url": format!("http://a.example/{name}"), "appid": "app", "crawlid": name});
     for (key, value) in keys.as_object().expect("keys") {
@@ -29,8 +29,8 @@ fn request_without(key: &str) -> String {
 
 /// All lines. Each key of a request has good and bad values.
 pub(super) fn table() -> Vec<(String, Fate)> {
-    let good = |name: &str, keys: Value| (line(name, keys), Accepted);
-    let bad = |keys: Value, path| (line("no", keys), Refused(path));
+    let good = |name: &str, keys: Value| (request_line(name, keys), Accepted);
+    let bad = |keys: Value, path| (request_line("no", keys), Refused(path));
     let mut table = vec![
         good("bare", json!({})),
         good("body", json!({"body": true})),
@@ -69,7 +69,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
             json!({"priority": 30, "useragent": "first/1", "attrs": {"n": 1}, "maxdepth": 3}),
         ),
         (
-            line(
+            request_line(
                 "update",
                 json!({"url": "http://a.example/update/2", "priority": 95,
             "useragent": "second/2", "maxdepth": 0, "body": true}),
@@ -77,7 +77,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
             Accepted,
         ),
         (
-            line(
+            request_line(
                 "update",
                 json!({"url": "http://a.example/update/3", "attrs": {"n": 3}}),
             ),
@@ -87,7 +87,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
         // crawl's scope.
         good("bare", json!({})),
         (
-            line("patterns", json!({"url": "http://a.example/elsewhere"})),
+            request_line("patterns", json!({"url": "http://a.example/elsewhere"})),
             Accepted,
         ),
         (r#"{"url": "http://a.example/""#.to_owned(), Refused("$")),

@@ -16,7 +16,7 @@ pub(crate) fn draw_sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePl
     let completing = dice.one_of(&[0, 4, 20]);
     let site = |pages: &usize| SitePlan {
         robots: RobotsPlan::steady_robots(
-            (!dice.once_in(3)).then(|| exact_ms(dice.log_uniform(20, crawl_delays))),
+            (!dice.once_in(3)).then(|| round_to_exact_ms(dice.log_uniform(20, crawl_delays))),
         ),
         answers_within_ms: dice.log_uniform(5, longest_request_ms),
         pages: (0..*pages)
@@ -129,7 +129,7 @@ pub(crate) fn add_blocks(plan: &mut Plan, dice: &mut Dice) {
 
 /// Rounds a delay down to one that robots.txt can express exactly. The value there is read as seconds in single
 /// precision.
-fn exact_ms(delay_ms: u64) -> u64 {
+fn round_to_exact_ms(delay_ms: u64) -> u64 {
     match delay_ms {
         0..1_000_000 => delay_ms,
         _ => delay_ms / 1_000 * 1_000,

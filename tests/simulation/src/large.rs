@@ -68,7 +68,7 @@ fn plan(supervisors: usize, seed: u64) -> Plan {
     let mut plan = Plan::from_seed(seed);
     let mut dice = Dice::new(seed ^ 0x1A56E);
     plan.sites = (0..supervisors * SITES_EACH)
-        .map(|number| site(number, &mut dice))
+        .map(|number| star_site(number, &mut dice))
         .collect();
     plan.lease_ms = 10_000;
     plan.longest_request_ms = 10_000;
@@ -97,7 +97,7 @@ fn plan(supervisors: usize, seed: u64) -> Plan {
 }
 
 /// A site whose first page links to all of its other pages.
-fn site(number: usize, dice: &mut Dice) -> SitePlan {
+fn star_site(number: usize, dice: &mut Dice) -> SitePlan {
     let page = |page: usize| PagePlan {
         links: match page {
             0 => (1..PAGES).map(|other| (number, other)).collect(),

@@ -36,7 +36,7 @@ pub(crate) fn give_order(world: &mut World, number: usize) -> Option<String> {
     }
     match order {
         Order::Resume { crawl } => {
-            world.operator.paused.remove(&key(crawl));
+            world.operator.paused.remove(&crawl_key(crawl));
             mark_overtaken(
                 world,
                 number,
@@ -102,11 +102,11 @@ pub(crate) fn handle_operator_answer(world: &mut World, number: usize, answer: &
     match world.plan.orders[number].1 {
         Order::Pause { crawl, for_ms } => {
             if is_done {
-                world.operator.paused.insert(key(crawl));
+                world.operator.paused.insert(crawl_key(crawl));
             }
             world.schedule_in(for_ms, taken_back_by);
         }
-        Order::Stop { crawl } if is_done => drop(world.operator.stopped.insert(key(crawl))),
+        Order::Stop { crawl } if is_done => drop(world.operator.stopped.insert(crawl_key(crawl))),
         Order::Block { site, for_ms } => {
             // The block ends by the wall clock. If that clock is set, the block is not judged.
             if is_done && !world.plan.has_clock_fault() {
@@ -121,6 +121,6 @@ pub(crate) fn handle_operator_answer(world: &mut World, number: usize, answer: &
 }
 
 /// The key of a crawl, which follows from its position because the client opens the crawls in order.
-fn key(crawl: usize) -> CrawlKey {
+fn crawl_key(crawl: usize) -> CrawlKey {
     crawl as CrawlKey + 1
 }

@@ -53,7 +53,7 @@ impl Response {
 
     pub(crate) fn overloaded(status: u16, retry_after_ms: Option<u64>) -> Response {
         Response {
-            answer: overload(retry_after_ms),
+            answer: overload_answer(retry_after_ms),
             ..Response::with_status(status, Outcome::HttpError)
         }
     }
@@ -78,7 +78,7 @@ impl Response {
 }
 
 /// An overload as the crawler understands it: the site asks to wait.
-fn overload(retry_after_ms: Option<u64>) -> Answer {
+fn overload_answer(retry_after_ms: Option<u64>) -> Answer {
     Answer::Overloaded {
         retry_after: retry_after_ms.map(Duration::from_millis),
     }

@@ -153,7 +153,7 @@ impl RobotsPlan {
         match &self.phases[phase].state {
             RobotsState::File(file) if hop < file.redirects => redirect(hop),
             RobotsState::File(file) => Response {
-                body: text(phase, file),
+                body: robots_text(phase, file),
                 ..Response::with_status(200, Outcome::Ok)
             },
             RobotsState::Missing => Response::with_status(404, Outcome::HttpError),
@@ -197,7 +197,7 @@ const PHASE: &str = "# phase ";
 
 /// The text of a robots.txt file. The first line contains the number of the phase, for the judge. The crawler reads
 /// this line as a comment.
-fn text(phase: usize, file: &RobotsFile) -> String {
+fn robots_text(phase: usize, file: &RobotsFile) -> String {
     let mut text = format!("{PHASE}{phase}\nUser-agent: *\n");
     if let Some(delay_ms) = file.crawl_delay_ms {
         text += &format!("Crawl-delay: {}\n", delay_ms as f64 / 1e3);

@@ -17,7 +17,7 @@ const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const LOOKAHEAD_MS: u64 = 1_000;
 
 /// The answer of a name server for a site that is not below the provider's suffix.
-pub(crate) fn addresses() -> [IpAddr; 1] {
+pub(crate) fn server_addresses() -> [IpAddr; 1] {
     [ADDRESS]
 }
 

@@ -25,7 +25,7 @@ use crate::names::{PageOfCrawl, page_of, page_of_crawl, site_name, site_number};
 use crate::request::{Process, Request, Response};
 use crate::robots::hop_of;
 use crate::sabotage::Sabotage;
-use crate::shared_servers::addresses;
+use crate::shared_servers::server_addresses;
 
 mod runner;
 

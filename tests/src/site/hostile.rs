@@ -28,7 +28,7 @@ impl HostilePage {
     }
 }
 
-fn case(
+fn hostile_case(
     name: &'static str,
     reply: impl Into<Reply>,
     outcomes: &'static [&'static str],
@@ -65,35 +65,35 @@ const HTML: &str = "<!DOCTYPE html><title>t</title><h1>t</h1>";
 fn broken_connections() -> Vec<HostilePage> {
     let lost = &["network_error"];
     vec![
-        case("dropped-after-request", script(), lost),
-        case("reset-after-request", script().reset(), lost),
-        case("dropped-in-status-line", script().send("HTTP/1.1 20"), lost),
-        case(
+        hostile_case("dropped-after-request", script(), lost),
+        hostile_case("reset-after-request", script().reset(), lost),
+        hostile_case("dropped-in-status-line", script().send("HTTP/1.1 20"), lost),
+        hostile_case(
             "dropped-in-head",
             script().send("HTTP/1.1 200 OK\r\ncontent-ty"),
             lost,
         ),
-        case(
+        hostile_case(
             "reset-in-head",
             script().send("HTTP/1.1 200 OK\r\ncontent-ty").reset(),
             lost,
         ),
-        case(
+        hostile_case(
             "dropped-in-body",
             script_with_length(1_000).send(HTML),
             lost,
         ),
-        case(
+        hostile_case(
             "reset-in-body",
             script_with_length(1_000).send(HTML).reset(),
             lost,
         ),
-        case(
+        hostile_case(
             "dropped-in-chunk",
             chunked_script().send("ff\r\n<html>"),
             lost,
         ),
-        case(
+        hostile_case(
             "dropped-before-last-chunk",
             chunked_script().send_chunk(HTML.as_bytes()),
             lost,
@@ -105,28 +105,28 @@ fn slow_answers() -> Vec<HostilePage> {
     let slow = &["timeout"];
     let drip = Duration::from_millis(100);
     vec![
-        case("silent", script().hold_open(), slow),
-        case(
+        hostile_case("silent", script().hold_open(), slow),
+        hostile_case(
             "slow-head",
             script()
                 .send("HTTP/1.1 200 OK\r\nx: ")
                 .send_endlessly("y", drip),
             slow,
         ),
-        case("stuck-in-head", script().send(HEAD).hold_open(), slow),
-        case(
+        hostile_case("stuck-in-head", script().send(HEAD).hold_open(), slow),
+        hostile_case(
             "stuck-in-body",
             script_with_length(1_000).send(HTML).hold_open(),
             slow,
         ),
-        case(
+        hostile_case(
             "dripping-body",
             script()
                 .send(format!("{HEAD}\r\n{HTML}"))
                 .send_endlessly("x", drip),
             slow,
         ),
-        case(
+        hostile_case(
             "interim-answers",
             script().send_endlessly("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n", drip),
             &["timeout", "network_error", "too_large"],
@@ -137,88 +137,88 @@ fn slow_answers() -> Vec<HostilePage> {
 fn broken_framing() -> Vec<HostilePage> {
     let broken = &["network_error"];
     vec![
-        case(
+        hostile_case(
             "garbage-status-line",
             script().send("!!! what ???\r\n\r\n"),
             broken,
         ),
-        case(
+        hostile_case(
             "binary-status-line",
             script().send(vec![0_u8, 255, 10, 13, 7, 0, 0, 1]),
             broken,
         ),
-        case("http-0-9", script().send(HTML), broken),
-        case(
+        hostile_case("http-0-9", script().send(HTML), broken),
+        hostile_case(
             "http-9-9",
             script().send("HTTP/9.9 200 OK\r\n\r\n").send(HTML),
             broken,
         ),
-        case(
+        hostile_case(
             "status-12345",
             script().send("HTTP/1.1 12345 Huge\r\ncontent-length: 0\r\n\r\n"),
             broken,
         ),
-        case(
+        hostile_case(
             "nul-in-header",
             script().send("HTTP/1.1 200 OK\r\nx: a\0b\r\n\r\n"),
             broken,
         ),
-        case(
+        hostile_case(
             "broken-chunk-size",
             chunked_script().send("zz\r\nhello\r\n0\r\n\r\n"),
             broken,
         ),
-        case(
+        hostile_case(
             "negative-chunk-size",
             chunked_script().send("-5\r\nhello\r\n0\r\n\r\n"),
             broken,
         ),
-        case(
+        hostile_case(
             "huge-chunk-size",
             chunked_script().send("ffffffffffffffffff\r\nhello\r\n0\r\n\r\n"),
             broken,
         ),
-        case(
+        hostile_case(
             "chunk-without-end",
             chunked_script().send("5\r\nhelloworld\r\n0\r\n\r\n"),
             broken,
         ),
-        case(
+        hostile_case(
             "length-too-long",
             script_with_length(HTML.len() + 10).send(HTML),
             broken,
         ),
-        case(
+        hostile_case(
             "two-lengths",
             script().send(format!(
                 "{HEAD}content-length: 5\r\ncontent-length: 41\r\n\r\n{HTML}"
             )),
             broken,
         ),
-        case(
+        hostile_case(
             "length-not-a-number",
             script().send(format!("{HEAD}content-length: many\r\n\r\n{HTML}")),
             broken,
         ),
         HostilePage {
             status_code: Some(200),
-            ..case(
+            ..hostile_case(
                 "length-too-short",
                 script_with_length(HTML.len() - 10).send(HTML),
                 &["ok"],
             )
         },
-        case(
+        hostile_case(
             "broken-gzip",
             encoded_page("gzip", b"\x1f\x8bnot gzip at all".to_vec()),
             broken,
         ),
-        case(
+        hostile_case(
             "cut-gzip",
             encoded_page("gzip", first_half(gzip(&many_words()))),
             broken,
         ),
-        case("plain-called-br", encoded_page("br", HTML), broken),
+        hostile_case("plain-called-br", encoded_page("br", HTML), broken),
     ]
 }
 
@@ -230,40 +230,40 @@ fn oversized_answers() -> Vec<HostilePage> {
     let many_headers: String = (0..20_000).map(header_line).collect();
     let twice = encoded_page("gzip, gzip", gzip(&gzip(HTML.as_bytes())));
     vec![
-        case(
+        hostile_case(
             "endless-body",
             script()
                 .send(format!("{HEAD}\r\n"))
                 .send_endlessly(filler.clone(), endless),
             large,
         ),
-        case(
+        hostile_case(
             "endless-chunks",
             chunked_script()
                 .send_endlessly([&b"10000\r\n"[..], &filler, b"\r\n"].concat(), endless),
             large,
         ),
-        case("gzip-bomb", encoded_page("gzip", gzip_bomb(1_100)), large),
-        case("gzip-gzip", twice, &["ok"]),
-        case("9-mib", html(vec![b' '; 9 << 20]), large),
-        case(
+        hostile_case("gzip-bomb", encoded_page("gzip", gzip_bomb(1_100)), large),
+        hostile_case("gzip-gzip", twice, &["ok"]),
+        hostile_case("9-mib", html(vec![b' '; 9 << 20]), large),
+        hostile_case(
             "2-mib-header",
             script().send(format!("{HEAD}x: {}\r\n\r\n{HTML}", "y".repeat(2 << 20))),
             large,
         ),
-        case(
+        hostile_case(
             "20000-headers",
             script().send(format!("{HEAD}{many_headers}\r\n{HTML}")),
             large,
         ),
-        case(
+        hostile_case(
             "endless-head",
             script()
                 .send("HTTP/1.1 200 OK\r\n")
                 .send_endlessly("x: y\r\n".repeat(1_000), endless),
             large,
         ),
-        case(
+        hostile_case(
             "unsupported-and-endless",
             script()
                 .send("HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\n\r\n")

@@ -39,7 +39,7 @@ pub fn odd_answers() -> Vec<OddAnswer> {
     answers
 }
 
-fn case(name: &'static str, reply: Script, outcome: &'static str) -> OddAnswer {
+fn odd_case(name: &'static str, reply: Script, outcome: &'static str) -> OddAnswer {
     OddAnswer {
         name,
         reply: reply.into(),
@@ -51,44 +51,44 @@ fn status_lines() -> Vec<OddAnswer> {
     let line =
         |line: &str| script().send(format!("{line}\r\ncontent-type: text/html\r\n\r\n{HTML}"));
     vec![
-        case("status-plain", line("HTTP/1.1 200 OK"), OK),
-        case("status-1-0", line("HTTP/1.0 200 OK"), OK),
-        case("status-without-reason", line("HTTP/1.1 200"), OK),
-        case("status-with-empty-reason", line("HTTP/1.1 200 "), OK),
-        case(
+        odd_case("status-plain", line("HTTP/1.1 200 OK"), OK),
+        odd_case("status-1-0", line("HTTP/1.0 200 OK"), OK),
+        odd_case("status-without-reason", line("HTTP/1.1 200"), OK),
+        odd_case("status-with-empty-reason", line("HTTP/1.1 200 "), OK),
+        odd_case(
             "status-with-long-reason",
             line("HTTP/1.1 200 All is well: yes"),
             OK,
         ),
-        case("status-reason-utf-8", line("HTTP/1.1 200 Schön"), OK),
-        case(
+        odd_case("status-reason-utf-8", line("HTTP/1.1 200 Schön"), OK),
+        odd_case(
             "status-after-empty-lines",
             line("\r\n\r\nHTTP/1.1 200 OK"),
             OK,
         ),
-        case(
+        odd_case(
             "status-after-continue",
             line("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK"),
             OK,
         ),
-        case(
+        odd_case(
             "status-after-early-hints",
             line("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK"),
             OK,
         ),
         // Chromium reads these lines as 200 or skips them, curl rejects most of them, and webfill rejects all of them.
-        case("status-two-blanks", line("HTTP/1.1  200 OK"), BROKEN),
-        case("status-lower-case", line("http/1.1 200 OK"), BROKEN),
-        case("status-1-2", line("HTTP/1.2 200 OK"), BROKEN),
-        case("status-2-over-1", line("HTTP/2 200 OK"), BROKEN),
-        case("status-9-9", line("HTTP/9.9 200 OK"), BROKEN),
-        case("status-icy", line("ICY 200 OK"), BROKEN),
-        case("status-single-digit", line("HTTP/1.1 2 OK"), BROKEN),
-        case("status-four-digits", line("HTTP/1.1 2000 OK"), BROKEN),
-        case("status-negative", line("HTTP/1.1 -200 OK"), BROKEN),
-        case("status-without-number", line("HTTP/1.1 OK"), BROKEN),
-        case("status-missing", script().send(HTML), BROKEN),
-        case("status-of-one-byte", script().send("-"), BROKEN),
+        odd_case("status-two-blanks", line("HTTP/1.1  200 OK"), BROKEN),
+        odd_case("status-lower-case", line("http/1.1 200 OK"), BROKEN),
+        odd_case("status-1-2", line("HTTP/1.2 200 OK"), BROKEN),
+        odd_case("status-2-over-1", line("HTTP/2 200 OK"), BROKEN),
+        odd_case("status-9-9", line("HTTP/9.9 200 OK"), BROKEN),
+        odd_case("status-icy", line("ICY 200 OK"), BROKEN),
+        odd_case("status-single-digit", line("HTTP/1.1 2 OK"), BROKEN),
+        odd_case("status-four-digits", line("HTTP/1.1 2000 OK"), BROKEN),
+        odd_case("status-negative", line("HTTP/1.1 -200 OK"), BROKEN),
+        odd_case("status-without-number", line("HTTP/1.1 OK"), BROKEN),
+        odd_case("status-missing", script().send(HTML), BROKEN),
+        odd_case("status-of-one-byte", script().send("-"), BROKEN),
     ]
 }
 
@@ -99,8 +99,8 @@ fn script_with_lines(lines: &[u8]) -> Script {
 }
 
 fn header_lines() -> Vec<OddAnswer> {
-    let lines = |name, lines: &[u8]| case(name, script_with_lines(lines), OK);
-    let refused = |name, lines: &[u8]| case(name, script_with_lines(lines), BROKEN);
+    let lines = |name, lines: &[u8]| odd_case(name, script_with_lines(lines), OK);
+    let refused = |name, lines: &[u8]| odd_case(name, script_with_lines(lines), BROKEN);
     let many = |count: usize| -> Vec<u8> {
         (0..count)
             .flat_map(|number| format!("x-{number}: y\r\n").into_bytes())
@@ -143,17 +143,17 @@ fn header_lines() -> Vec<OddAnswer> {
         lines("lines-3000", &many(3_000)),
         refused("line-nul", b"X-Odd: a\0b\r\n"),
         refused("line-bare-return", b"X-Odd: a\rb\r\n"),
-        case("lines-without-returns", script().send(plain), OK),
-        case("lines-of-both-ends", script().send(mixed), OK),
-        case(
+        odd_case("lines-without-returns", script().send(plain), OK),
+        odd_case("lines-of-both-ends", script().send(mixed), OK),
+        odd_case(
             "line-folded-first",
             script().send(format!(
                 "HTTP/1.1 200 OK\r\n X-First: a\r\ncontent-type: text/html\r\n\r\n{HTML}"
             )),
             OK,
         ),
-        case("lines-20000", script_with_lines(&many(20_000)), "too_large"),
-        case(
+        odd_case("lines-20000", script_with_lines(&many(20_000)), "too_large"),
+        odd_case(
             "line-of-2-mib",
             script_with_lines(&[b"X-Long: ", vec![b'y'; 2 << 20].as_slice(), b"\r\n"].concat()),
             "too_large",
@@ -172,19 +172,19 @@ fn lengths() -> Vec<OddAnswer> {
     let right = HTML.len().to_string();
     let list = format!("{right}, {right}");
     vec![
-        case("length-twice", length(&[&right, &right]), OK),
-        case("length-as-a-list", length(&[&list]), OK),
-        case("length-with-zeros", length(&[&format!("00{right}")]), OK),
-        case("lengths-that-differ", length(&[&right, "5"]), BROKEN),
-        case("length-negative", length(&["-1"]), BROKEN),
-        case("length-with-plus", length(&[&format!("+{right}")]), BROKEN),
-        case("length-of-words", length(&["many"]), BROKEN),
-        case(
+        odd_case("length-twice", length(&[&right, &right]), OK),
+        odd_case("length-as-a-list", length(&[&list]), OK),
+        odd_case("length-with-zeros", length(&[&format!("00{right}")]), OK),
+        odd_case("lengths-that-differ", length(&[&right, "5"]), BROKEN),
+        odd_case("length-negative", length(&["-1"]), BROKEN),
+        odd_case("length-with-plus", length(&[&format!("+{right}")]), BROKEN),
+        odd_case("length-of-words", length(&["many"]), BROKEN),
+        odd_case(
             "length-out-of-range",
             length(&["99999999999999999999999"]),
             BROKEN,
         ),
-        case("length-beyond-the-end", length(&["1000"]), BROKEN),
+        odd_case("length-beyond-the-end", length(&["1000"]), BROKEN),
     ]
 }
 
@@ -203,17 +203,17 @@ fn chunks() -> Vec<OddAnswer> {
     );
     let chunked = "transfer-encoding: chunked\r\n";
     vec![
-        case("chunks", coded(chunked, &whole), OK),
-        case("chunks-upper-case", coded("Transfer-Encoding: CHUNKED\r\n", &whole), OK),
-        case("chunks-with-extension-and-trailer", coded(chunked, &extended), OK),
-        case("chunks-and-length", coded(&format!("{chunked}content-length: 0\r\n"), &whole), OK),
-        case("chunks-named-twice", coded(&format!("{chunked}{chunked}"), &whole), OK),
-        case("chunks-after-identity", coded("transfer-encoding: identity, chunked\r\n", &whole), OK),
-        case("transfer-identity", coded("transfer-encoding: identity\r\n", HTML), OK),
+        odd_case("chunks", coded(chunked, &whole), OK),
+        odd_case("chunks-upper-case", coded("Transfer-Encoding: CHUNKED\r\n", &whole), OK),
+        odd_case("chunks-with-extension-and-trailer", coded(chunked, &extended), OK),
+        odd_case("chunks-and-length", coded(&format!("{chunked}content-length: 0\r\n"), &whole), OK),
+        odd_case("chunks-named-twice", coded(&format!("{chunked}{chunked}"), &whole), OK),
+        odd_case("chunks-after-identity", coded("transfer-encoding: identity, chunked\r\n", &whole), OK),
+        odd_case("transfer-identity", coded("transfer-encoding: identity\r\n", HTML), OK),
         // In these answers, either the end of the body or its coding is unclear.
-        case("chunks-before-identity", coded("transfer-encoding: chunked, identity\r\n", &whole), UNKNOWN),
-        case("transfer-unknown", coded("transfer-encoding: what\r\n", HTML), UNKNOWN),
-        case(
+        odd_case("chunks-before-identity", coded("transfer-encoding: chunked, identity\r\n", &whole), UNKNOWN),
+        odd_case("transfer-unknown", coded("transfer-encoding: what\r\n", HTML), UNKNOWN),
+        odd_case(
             "transfer-gzip",
             script()
                 .send("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ntransfer-encoding: gzip, chunked\r\n\r\n")
@@ -221,10 +221,10 @@ fn chunks() -> Vec<OddAnswer> {
                 .send("0\r\n\r\n"),
             UNKNOWN,
         ),
-        case("chunks-cut", coded(chunked, &chunk(first)), BROKEN),
-        case("chunks-without-size", coded(chunked, HTML), BROKEN),
-        case("chunks-too-large", coded(chunked, "ffffffffffffffffff\r\nx"), BROKEN),
-        case("chunks-without-returns", coded(chunked, &whole.replace("\r\n", "\n")), BROKEN),
+        odd_case("chunks-cut", coded(chunked, &chunk(first)), BROKEN),
+        odd_case("chunks-without-size", coded(chunked, HTML), BROKEN),
+        odd_case("chunks-too-large", coded(chunked, "ffffffffffffffffff\r\nx"), BROKEN),
+        odd_case("chunks-without-returns", coded(chunked, &whole.replace("\r\n", "\n")), BROKEN),
     ]
 }
 
@@ -234,7 +234,7 @@ fn coded_page(name: &'static str, value: &str, body: Vec<u8>, outcome: &'static 
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-encoding: {value}\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    case(name, script().send(head).send(body), outcome)
+    odd_case(name, script().send(head).send(body), outcome)
 }
 
 fn content_codings() -> Vec<OddAnswer> {

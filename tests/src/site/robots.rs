@@ -78,7 +78,7 @@ fn unreadable_case(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
     odd_case(name, reply, EITHER, EITHER)
 }
 
-fn text(body: impl Into<bytes::Bytes>) -> super::Page {
+fn text_file(body: impl Into<bytes::Bytes>) -> super::Page {
     document("text/plain", body)
 }
 
@@ -95,7 +95,7 @@ pub fn odd_robots() -> Vec<OddRobots> {
 /// cannot be decoded counts as unreachable, because it would allow everything if it was read without decoding.
 fn coded_files() -> Vec<OddRobots> {
     let rules = RULES.as_bytes();
-    let coded = |coding: &str, body: Vec<u8>| text(body).header("content-encoding", coding);
+    let coded = |coding: &str, body: Vec<u8>| text_file(body).header("content-encoding", coding);
     let members = [gzip(&rules[..14]), gzip(&rules[14..])].concat();
     let mut wrong_sum = gzip(rules);
     let at = wrong_sum.len() - 8;
@@ -121,14 +121,17 @@ fn coded_files() -> Vec<OddRobots> {
         unreachable_case("robots-plain-called-gzip", coded("gzip", rules.to_vec())),
         unreachable_case("robots-gzip-wrong-sum", coded("gzip", wrong_sum)),
         unreachable_case("robots-gzip-cut", coded("gzip", gzip(rules)[..20].to_vec())),
-        unreachable_case("robots-gzip-undeclared", text(gzip(rules))),
-        unreachable_case("robots-zstd-undeclared", text(zstd(rules))),
-        unreachable_case("robots-br-undeclared", text(brotli(BINARY.as_bytes()))),
+        unreachable_case("robots-gzip-undeclared", text_file(gzip(rules))),
+        unreachable_case("robots-zstd-undeclared", text_file(zstd(rules))),
+        unreachable_case("robots-br-undeclared", text_file(brotli(BINARY.as_bytes()))),
         unreachable_case(
             "robots-gzip-called-identity",
             coded("identity", gzip(rules)),
         ),
-        unreachable_case("robots-image", text(&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..])),
+        unreachable_case(
+            "robots-image",
+            text_file(&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..]),
+        ),
     ]
 }
 
@@ -163,7 +166,7 @@ fn odd_heads() -> Vec<OddRobots> {
 /// because the body might allow everything if it was read as a file. A 4xx status allows everything (RFC 9309,
 /// 2.3.1.3), except for those that mean a later retry.
 fn odd_statuses() -> Vec<OddRobots> {
-    let with_rules = |code: u16| text(RULES).status(code);
+    let with_rules = |code: u16| text_file(RULES).status(code);
     let limited = |code: u16, name: &str, value: &str| status(code).header(name, value);
     vec![
         readable_case("robots-201", with_rules(201)),
@@ -207,11 +210,11 @@ fn odd_files() -> Vec<OddRobots> {
     vec![
         readable_case(
             "robots-600-kib",
-            text(format!("{RULES}{}", comment.repeat(28))),
+            text_file(format!("{RULES}{}", comment.repeat(28))),
         ),
         readable_case(
             "robots-50-mb",
-            text(format!("{RULES}{}", comment.repeat(2_300))),
+            text_file(format!("{RULES}{}", comment.repeat(2_300))),
         ),
         readable_case(
             "robots-endless",
@@ -221,30 +224,33 @@ fn odd_files() -> Vec<OddRobots> {
                 .send_endlessly(comment.clone(), Duration::ZERO),
         ),
         readable_case("robots-html-type", document("text/html", RULES)),
-        readable_case("robots-with-bom", text(format!("\u{feff}{RULES}"))),
-        readable_case("robots-cr-only", text(RULES.replace('\n', "\r"))),
-        readable_case("robots-with-nul", text(format!("\0\0\0\n{RULES}"))),
+        readable_case("robots-with-bom", text_file(format!("\u{feff}{RULES}"))),
+        readable_case("robots-cr-only", text_file(RULES.replace('\n', "\r"))),
+        readable_case("robots-with-nul", text_file(format!("\0\0\0\n{RULES}"))),
         readable_case(
             "robots-delay-inf",
-            text(format!("{RULES}Crawl-delay: inf\n")),
+            text_file(format!("{RULES}Crawl-delay: inf\n")),
         ),
         readable_case(
             "robots-delay-nan",
-            text(format!("{RULES}Crawl-delay: NaN\n")),
+            text_file(format!("{RULES}Crawl-delay: NaN\n")),
         ),
         readable_case(
             "robots-delay-negative",
-            text(format!("{RULES}Crawl-delay: -1\n")),
+            text_file(format!("{RULES}Crawl-delay: -1\n")),
         ),
         readable_case("robots-five-redirects", redirect("/hop/4")),
         unreadable_case(
             "robots-binary",
-            text((0..=255_u8).cycle().take(100_000).collect::<Vec<u8>>()),
+            text_file((0..=255_u8).cycle().take(100_000).collect::<Vec<u8>>()),
         ),
-        unreadable_case("robots-utf-16", text([&b"\xff\xfe"[..], &utf_16].concat())),
+        unreadable_case(
+            "robots-utf-16",
+            text_file([&b"\xff\xfe"[..], &utf_16].concat()),
+        ),
         unreadable_case(
             "robots-hostile-pattern",
-            text(format!(
+            text_file(format!(
                 "User-agent: *\nDisallow: /{}$\n",
                 "*a".repeat(5_000)
             )),
@@ -252,7 +258,7 @@ fn odd_files() -> Vec<OddRobots> {
         allow_all_case("robots-404", status(404)),
         allow_all_case("robots-403", status(403)),
         allow_all_case("robots-410", status(410)),
-        allow_all_case("robots-empty", text("")),
+        allow_all_case("robots-empty", text_file("")),
         // RFC 9309, 2.3.1.2 does not say what a file after more than five redirects means.
         unreadable_case("robots-ten-redirects", redirect("/hop/10")),
         unreadable_case("robots-redirect-loop", redirect("/loop")),

@@ -67,7 +67,7 @@ fn main() -> Result<ExitCode, Failure> {
         ),
         verdict(
             "signatures that miss their own page",
-            signatures_that_miss_their_page()? as f64,
+            count_signatures_missing_their_page()? as f64,
             Limit::AtMost(0.0),
         ),
         verdict(
@@ -107,7 +107,7 @@ impl Recognition {
         let mut repeated = RepeatedPages::default();
         for (number, page) in pages.iter().enumerate() {
             let url = Url::parse(&format!("https://site.example/{number}"))?;
-            let response = response(&url, page);
+            let response = html_response(&url, page);
             let sign = blocks::find_block(&response);
             if let Some(sign) =
                 sign.or_else(|| repeated.note_answer("site.example", &response, true))
@@ -121,7 +121,7 @@ impl Recognition {
     }
 }
 
-fn signatures_that_miss_their_page() -> Result<usize, Failure> {
+fn count_signatures_missing_their_page() -> Result<usize, Failure> {
     let mut missed = 0;
     for signature in &Signatures::built_in().signatures {
         let text = std::fs::read_to_string(Path::new(SAMPLES).join(&signature.sample))?;
@@ -158,10 +158,10 @@ fn measure(url: &Url, page: &str) -> Measured {
 }
 
 fn find_block(url: &Url, body: &str) -> Option<Sign> {
-    blocks::find_block(&response(url, body))
+    blocks::find_block(&html_response(url, body))
 }
 
-fn response<'a>(url: &'a Url, body: &'a str) -> Response<'a> {
+fn html_response<'a>(url: &'a Url, body: &'a str) -> Response<'a> {
     static NO_HEADERS: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
     Response {
         status: 200,

@@ -199,12 +199,12 @@ fn measure(page: &Page, ours: &Ours, peer: &Peer, rounds: usize) -> Result<Measu
         times.1.push(run_peer(&page.text, peer)?);
     }
     Ok(Measured {
-        ours: medians(&times.0),
-        peer: medians(&times.1),
+        ours: median_times(&times.0),
+        peer: median_times(&times.1),
     })
 }
 
-fn medians(times: &[Times]) -> Times {
+fn median_times(times: &[Times]) -> Times {
     let median = |part: fn(&Times) -> Duration| {
         let mut values: Vec<Duration> = times.iter().map(part).collect();
         values.sort();
@@ -221,7 +221,7 @@ fn medians(times: &[Times]) -> Times {
 /// Measures webfill's engine. Each part gets a new document, so that no part benefits from indexes of another.
 fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let limits = Limits::default();
-    let page = time(|| {
+    let page = measure_time(|| {
         let page = PageInput {
             url: &ours.url,
             kind: PageKind::Html,
@@ -236,9 +236,9 @@ fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let started = Instant::now();
     let document = Document::parse_html(text, &limits);
     let parse = started.elapsed();
-    let mapping = time(|| evaluate_ours(&document, &ours.mapping))?;
+    let mapping = measure_time(|| evaluate_ours(&document, &ours.mapping))?;
     let document = Document::parse_html(text, &limits);
-    let many = time(|| evaluate_ours(&document, &ours.many))?;
+    let many = measure_time(|| evaluate_ours(&document, &ours.many))?;
     Ok(Times {
         parse,
         mapping,
@@ -249,16 +249,16 @@ fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
 
 fn run_peer(text: &str, peer: &Peer) -> Result<Times, Failure> {
     let parser = Parser::default_html();
-    let page = time(|| {
+    let page = measure_time(|| {
         let document = parser.parse_string_with_options(text, peer_options())?;
         evaluate_peer(&document, &peer.mapping)
     })?;
     let started = Instant::now();
     let document = parser.parse_string_with_options(text, peer_options())?;
     let parse = started.elapsed();
-    let mapping = time(|| evaluate_peer(&document, &peer.mapping))?;
+    let mapping = measure_time(|| evaluate_peer(&document, &peer.mapping))?;
     let document = parser.parse_string_with_options(text, peer_options())?;
-    let many = time(|| evaluate_peer(&document, &peer.many))?;
+    let many = measure_time(|| evaluate_peer(&document, &peer.many))?;
     Ok(Times {
         parse,
         mapping,
@@ -278,7 +278,7 @@ fn peer_options() -> ParserOptions<'static> {
     }
 }
 
-fn time(work: impl FnOnce() -> Result<usize, Failure>) -> Result<Duration, Failure> {
+fn measure_time(work: impl FnOnce() -> Result<usize, Failure>) -> Result<Duration, Failure> {
     let started = Instant::now();
     std::hint::black_box(work()?);
     Ok(started.elapsed())

@@ -179,7 +179,7 @@ fn count_instructions(name: &str, pages: usize) -> Result<f64, Failure> {
     Ok(total.1.trim().replace(',', "").parse()?)
 }
 
-fn mappings() -> Result<Arc<MappingSet>, Failure> {
+fn load_mappings() -> Result<Arc<MappingSet>, Failure> {
     let source = Source {
         name: "mapping.json".into(),
         text: CATALOGUE_MAPPING.into(),
@@ -187,7 +187,7 @@ fn mappings() -> Result<Arc<MappingSet>, Failure> {
     Ok(Arc::new(MappingSet::from_sources(vec![source])?))
 }
 
-fn url(number: usize) -> String {
+fn item_url(number: usize) -> String {
     format!("http://catalogue.example/item/{number}")
 }
 
@@ -203,11 +203,11 @@ fn read_pages(pages: usize) -> Result<(), Failure> {
 
 fn read_on_this_thread(pages: usize) -> Result<(), Failure> {
     let (config, documents) = (WorkerConfig::default(), DocumentsConfig::default());
-    let reader = PageReader::new(mappings()?, &config, &documents);
+    let reader = PageReader::new(load_mappings()?, &config, &documents);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     for number in 0..pages {
         let read = runtime.block_on(reader.read(PageToRead {
-            url: url(number),
+            url: item_url(number),
             content_type: Some("text/html; charset=utf-8".into()),
             body: catalogue_pages::item(number, CATALOGUE_PAGES).into_bytes(),
             is_rendered: false,
@@ -294,13 +294,13 @@ fn build_save(id: &CrawlId, number: usize) -> Save {
             .map(value)
             .into_iter()
             .collect(),
-        links: (0..30).map(|link| url(number * 7 + link)).collect(),
+        links: (0..30).map(|link| item_url(number * 7 + link)).collect(),
         content_type: Some("text/html; charset=utf-8".into()),
         bytes: 11_000,
         started_at_ms: 1_767_268_800_000,
         elapsed_ms: 120,
         worker: "host/0".into(),
-        ..Page::new(id, &url(number), "catalogue.example", Outcome::Ok)
+        ..Page::new(id, &item_url(number), "catalogue.example", Outcome::Ok)
     };
     Save {
         page,

@@ -55,7 +55,7 @@ fn main() -> Result<ExitCode, Failure> {
     if is_plain {
         args.pop();
     }
-    let rows = rows(args.into_iter(), size)?;
+    let rows = parse_rows(args.into_iter(), size)?;
     let batches = rows.div_ceil(PAGES_OF_BATCH * ROWS_OF_PAGE);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -65,7 +65,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-fn rows(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
+fn parse_rows(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
     match (args.next().as_deref(), args.next()) {
         (None, _) => Ok(size.pick(1_000, 100) * 1_000),
         (Some("--rows"), Some(thousands)) => Ok(thousands.parse::<u64>()? * 1_000),
@@ -79,12 +79,17 @@ struct Stored {
     again: Times,
 }
 
-async fn stored(uri: &str, lists: Lists, batches: u64, at_once: u64) -> Result<Stored, Failure> {
+async fn measure_store(
+    uri: &str,
+    lists: Lists,
+    batches: u64,
+    at_once: u64,
+) -> Result<Stored, Failure> {
     let batches_again = batches.min(Size::from_env()?.pick(53, 10));
     let store = open(&uri.parse()?, None).await?.store;
     let times = async |batches, minutes| {
         let save = async |batch| save(&*store, lists, batch, minutes).await;
-        timed(batches, at_once, save).await
+        time_batches(batches, at_once, save).await
     };
     Ok(Stored {
         first: times(batches, 0).await?,
@@ -95,11 +100,11 @@ async fn stored(uri: &str, lists: Lists, batches: u64, at_once: u64) -> Result<S
 async fn measure_sqlite(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure> {
     let folder = tempfile::tempdir()?;
     let uri = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
-    let rows = stored(&uri("store.db"), Lists::Plain, batches, 1).await?;
+    let rows = measure_store(&uri("store.db"), Lists::Plain, batches, 1).await?;
     let plain = load_sqlite(&folder.path().join("plain.db"), batches)?;
     let mut all = verdicts("SQLite", &rows, &plain);
     if !is_plain {
-        let complete = stored(&uri("complete.db"), Lists::Complete, batches, 1).await?;
+        let complete = measure_store(&uri("complete.db"), Lists::Complete, batches, 1).await?;
         all.extend(verdicts_of_complete("SQLite", &complete, &rows));
     }
     Ok(all)
@@ -107,13 +112,13 @@ async fn measure_sqlite(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Fa
 
 async fn measure_mongodb(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure> {
     let mongod = Mongod::start();
-    let rows = stored(&mongod.uri("rows"), Lists::Plain, batches, 2).await?;
+    let rows = measure_store(&mongod.uri("rows"), Lists::Plain, batches, 2).await?;
     let client = Client::with_uri_str(mongod.uri("plain")).await?;
     let plain: Collection<Document> = client.database("plain").collection("rows");
-    let plain = timed(batches, 2, async |batch| load_mongodb(&plain, batch).await).await?;
+    let plain = time_batches(batches, 2, async |batch| load_mongodb(&plain, batch).await).await?;
     let mut all = verdicts("MongoDB", &rows, &plain);
     if !is_plain {
-        let complete = stored(&mongod.uri("complete"), Lists::Complete, batches, 2).await?;
+        let complete = measure_store(&mongod.uri("complete"), Lists::Complete, batches, 2).await?;
         all.extend(verdicts_of_complete("MongoDB", &complete, &rows));
     }
     Ok(all)
@@ -179,7 +184,7 @@ fn verdicts_of_complete(store: &str, complete: &Stored, rows: &Stored) -> Vec<Ve
 }
 
 /// Measures the time of each batch. Batches that run together share their time equally.
-async fn timed<F: Future<Output = Result<(), Failure>>>(
+async fn time_batches<F: Future<Output = Result<(), Failure>>>(
     batches: u64,
     at_once: u64,
     work: impl Fn(u64) -> F,

@@ -43,7 +43,7 @@ fn main() -> Result<ExitCode, Failure> {
             fields: vertical
                 .fields
                 .iter()
-                .map(|part| field(part.column, matches!(part.kind, Kind::SomeOf(_))))
+                .map(|part| proposed_field(part.column, matches!(part.kind, Kind::SomeOf(_))))
                 .collect(),
             sites: (0..sites).map(|site| vertical.site(site, PAGES)).collect(),
         })
@@ -51,7 +51,7 @@ fn main() -> Result<ExitCode, Failure> {
     let mut verdicts = Vec::new();
     for taught in [1, 2, 3] {
         let judged = ProposalScores::measure(&made, taught, shows);
-        println!("made verticals, {taught} taught: {}", judged.text());
+        println!("made verticals, {taught} taught: {}", judged.summary_text());
         if taught == 3 {
             verdicts.push(verdict("page F1 from three sites", judged.f1(), 0.8));
         }
@@ -63,7 +63,7 @@ fn main() -> Result<ExitCode, Failure> {
             let real = verticals_of(load_labelled_sites(Path::new(&folder))?);
             println!(
                 "LEARN_PAGES: {}",
-                ProposalScores::measure(&real, 1, shows).text()
+                ProposalScores::measure(&real, 1, shows).summary_text()
             );
         }
         None => println!("unseen: LEARN_PAGES names no folder of pages with true values"),
@@ -79,7 +79,7 @@ fn verdict(what: &str, figure: f64, least: f64) -> Verdict {
     }
 }
 
-fn field(name: &str, is_list: bool) -> ProposedField {
+fn proposed_field(name: &str, is_list: bool) -> ProposedField {
     ProposedField {
         name: name.to_owned(),
         title: name.replace('_', " "),
@@ -100,7 +100,10 @@ fn verticals_of(sites: Vec<Site>) -> Vec<Vertical> {
         let names: std::collections::BTreeSet<&String> =
             all.flat_map(|page| page.truth.keys()).collect();
         Vertical {
-            fields: names.into_iter().map(|name| field(name, false)).collect(),
+            fields: names
+                .into_iter()
+                .map(|name| proposed_field(name, false))
+                .collect(),
             name,
             sites,
         }
@@ -202,7 +205,7 @@ impl ProposalScores {
         self.sure_right as f64 / self.sure.max(1) as f64
     }
 
-    fn text(&self) -> String {
+    fn summary_text(&self) -> String {
         format!(
             "page F1 {:.3} of {} fields; at {SURE} and above {:.3} of {} values, {:.3} of them right",
             self.f1(),

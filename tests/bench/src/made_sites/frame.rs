@@ -15,12 +15,12 @@ pub fn page(thing: &Thing, head: &str, body: &str) -> String {
          <li><a href=\"/new\">New</a></li><li><a href=\"/about\">About us</a></li></ul></nav></header>\
          <main>{body}</main>{}\
          <footer><p>Questions? Call +49 800 555 1234</p><p>© 2024 Made Things</p></footer></body></html>",
-        other_things(&thing)
+        other_thing_cards(&thing)
     )
 }
 
 /// Cards about other things. Their values are of the same kinds as those of the page, so they mislead.
-fn other_things(thing: &Thing) -> String {
+fn other_thing_cards(thing: &Thing) -> String {
     let cards = (0..3).map(|by| {
         let other = thing.other_thing(by);
         format!(
@@ -39,7 +39,7 @@ fn other_things(thing: &Thing) -> String {
 }
 
 /// The HTML of list items: each value between the texts `before` and `after`.
-pub fn items(values: &[String], before: &str, after: &str) -> String {
+pub fn list_items(values: &[String], before: &str, after: &str) -> String {
     values
         .iter()
         .map(|value| format!("{before}{}{after}", escape_html(value)))
@@ -47,7 +47,7 @@ pub fn items(values: &[String], before: &str, after: &str) -> String {
 }
 
 /// A sentence that differs from page to page. It contains values of other things.
-pub fn prose(thing: &Thing) -> String {
+pub fn misleading_sentence(thing: &Thing) -> String {
     let other = thing.other_thing(9);
     format!(
         "<p>A {} that was made to last. Like the {} of {}, it is built by hand, and costs less than {}.</p>",

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::frame::{page, prose};
+use super::frame::{misleading_sentence, page};
 use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
@@ -28,7 +28,7 @@ pub fn linked_data(thing: &mut Thing) -> (String, Values) {
         "<div class=\"css-{hash:x}q7\"><div class=\"css-1{hash:x}k\">{}</div><div class=\"css-9{hash:x}z\">{}</div></div>{}",
         escape_html(&thing.name.to_uppercase()),
         thing.english_price(),
-        prose(thing)
+        misleading_sentence(thing)
     );
     let head = format!("<title>Shop</title><script type=\"application/ld+json\">{data}</script>");
     let known = truth([
@@ -92,7 +92,7 @@ pub fn attributes(thing: &mut Thing) -> (String, Values) {
         thing.phone.replace(' ', ""),
         thing.slug(),
         thing.plain_price(),
-        prose(thing)
+        misleading_sentence(thing)
     );
     let known = truth([
         ("name", vec![thing.name.clone()]),
@@ -178,5 +178,5 @@ pub fn meta(thing: &mut Thing) -> (String, Values) {
         ("date", vec![thing.plain_date()]),
         ("tags", thing.tags.clone()),
     ]);
-    (page(thing, &head, &prose(thing)), known)
+    (page(thing, &head, &misleading_sentence(thing)), known)
 }

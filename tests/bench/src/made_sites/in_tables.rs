@@ -1,6 +1,6 @@
 //! Layouts with values in tables, description lists, cards and lists.
 
-use super::frame::{items, page, prose};
+use super::frame::{list_items, misleading_sentence, page};
 use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
@@ -21,7 +21,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1>{}<table class=\"specs\">{rows}</table>",
         escape_html(&thing.name),
-        prose(thing)
+        misleading_sentence(thing)
     );
     let known = truth([
         ("name", vec![thing.name.clone()]),
@@ -84,7 +84,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
         row("Erschienen:", &thing.german_date()),
         format!(
             "<dt>Schlagworte:</dt>{}",
-            items(&thing.tags, "<dd>", "</dd>")
+            list_items(&thing.tags, "<dd>", "</dd>")
         ),
         row("Versand:", "3 bis 5 Tage"),
     ];
@@ -92,7 +92,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1 class=\"titel\">{}</h1><dl class=\"daten\">{rows}</dl>{}",
         escape_html(&thing.name),
-        prose(thing)
+        misleading_sentence(thing)
     );
     let known = truth([
         ("name", vec![thing.name.clone()]),
@@ -129,13 +129,13 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
         "<div class=\"flex\"><div class=\"w-2/3\"><p class=\"text-2xl font-bold\">{}</p>{}{sale}{}{}</div>\
          <div class=\"w-1/3\">{}{}</div></div>",
         escape_html(&thing.name),
-        prose(thing),
+        misleading_sentence(thing),
         card("Price", &thing.english_price()),
         card("Maker", &thing.maker),
         card("Where", &thing.city),
         format_args!(
             "<div class=\"p-4\"><div class=\"text-sm text-gray-500\">People</div><div class=\"flex gap-2\">{}</div></div>",
-            items(&thing.people, "<span class=\"rounded px-2\">", "</span>")
+            list_items(&thing.people, "<span class=\"rounded px-2\">", "</span>")
         ),
     );
     let known = truth([
@@ -153,7 +153,7 @@ pub fn nested_lists(thing: &mut Thing) -> (String, Values) {
     let list = |label: &str, values: &[String]| {
         format!(
             "<li>{label}<ul>{}</ul></li>",
-            items(values, "<li>", "</li>")
+            list_items(values, "<li>", "</li>")
         )
     };
     let rows = vec![

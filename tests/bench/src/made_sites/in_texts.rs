@@ -1,6 +1,6 @@
 //! Layouts with values inside longer texts, or between other texts.
 
-use super::frame::{page, prose};
+use super::frame::{misleading_sentence, page};
 use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
@@ -20,7 +20,7 @@ pub fn prefixes(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1><ul class=\"facts\">{rows}</ul>{}",
         escape_html(&thing.name),
-        prose(thing)
+        misleading_sentence(thing)
     );
     let known = truth([
         ("name", vec![thing.name.clone()]),
@@ -46,7 +46,7 @@ pub fn sentences(thing: &mut Thing) -> (String, Values) {
         thing.date.0,
         escape_html(&thing.people[0]),
         thing.city,
-        prose(thing)
+        misleading_sentence(thing)
     );
     let known = truth([
         ("name", vec![thing.name.clone()]),
@@ -130,7 +130,7 @@ pub fn spans(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<section id=\"thing\"><h1>Buy {} now</h1>{rows}</section>{}",
         escape_html(&thing.name),
-        prose(thing)
+        misleading_sentence(thing)
     );
     let known = truth([
         ("name", vec![thing.name.clone()]),

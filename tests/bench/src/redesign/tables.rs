@@ -15,9 +15,9 @@ pub(super) fn tables_to_blocks(tree: &mut Tree, choices: &Choices) {
             continue;
         }
         if pairs && choices.decide(&format!("list of {what}"), 0.5) {
-            to_list(tree, table, &rows);
+            convert_to_list(tree, table, &rows);
         } else {
-            to_blocks(tree, table, &rows);
+            convert_to_blocks(tree, table, &rows);
         }
     }
 }
@@ -45,27 +45,27 @@ fn cells_of(tree: &Tree, row: NodeId) -> Vec<NodeId> {
 }
 
 /// Turns a table into a description list. Each row of two cells becomes a term and its description.
-fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
+fn convert_to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     let mut children = Vec::new();
     for row in rows {
         for (cell, tag) in cells_of(tree, *row).into_iter().zip(["dt", "dd"]) {
-            rename(tree, cell, tag);
+            rename_tag(tree, cell, tag);
             children.push(cell);
         }
     }
-    rename(tree, table, "dl");
+    rename_tag(tree, table, "dl");
     replace_table_children(tree, table, children);
 }
 
 /// Turns a table, its rows and its cells into `div` elements.
-fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
+fn convert_to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     for row in rows {
         for cell in cells_of(tree, *row) {
-            rename(tree, cell, "div");
+            rename_tag(tree, cell, "div");
         }
-        rename(tree, *row, "div");
+        rename_tag(tree, *row, "div");
     }
-    rename(tree, table, "div");
+    rename_tag(tree, table, "div");
     replace_table_children(tree, table, rows.to_vec());
 }
 
@@ -75,13 +75,13 @@ fn replace_table_children(tree: &mut Tree, table: NodeId, children: Vec<NodeId>)
     let mut all = tree.element_children(table);
     all.retain(|child| tree.tag(*child) == "caption");
     for caption in &all {
-        rename(tree, *caption, "div");
+        rename_tag(tree, *caption, "div");
     }
     all.extend(children);
     tree.set_children(table, all);
 }
 
-fn rename(tree: &mut Tree, node: NodeId, tag: &str) {
+fn rename_tag(tree: &mut Tree, node: NodeId, tag: &str) {
     if let Some(element) = tree.element_mut(node) {
         tag.clone_into(&mut element.tag);
         for name in ["colspan", "rowspan"] {
@@ -113,7 +113,7 @@ pub(super) fn lists_to_tables(tree: &mut Tree, choices: &Choices) {
                 row = Some(new);
             }
             if matches!(tree.tag(child), "dt" | "dd") {
-                rename(tree, child, cell);
+                rename_tag(tree, child, cell);
                 tree.append(row.unwrap_or(body), child);
             } else {
                 let around = tree.create_element(cell, &[]);
@@ -122,7 +122,7 @@ pub(super) fn lists_to_tables(tree: &mut Tree, choices: &Choices) {
                 row = None;
             }
         }
-        rename(tree, list, "table");
+        rename_tag(tree, list, "table");
         tree.set_children(list, vec![body]);
     }
 }

@@ -75,7 +75,7 @@ impl Worker {
                 evidence: None,
             }));
         }
-        let address = address_to_count(task.address_bounds, &addresses());
+        let address = address_to_count(task.address_bounds, &server_addresses());
         let is_sent = !around.is_sabotaged_by(Sabotage::AddressesAreNotSent);
         if address.is_some() && !runner.has_asked && is_sent {
             return RunnerAction::GiveBack(TaskReturned {

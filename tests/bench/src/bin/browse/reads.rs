@@ -31,7 +31,10 @@ pub async fn measure(
     )];
     let BrowseHandles { browse, .. } = open_to_browse(uri).await?;
     let browse = &*browse;
-    waits.push(("a list of pages, 20 pages", pages(browse, made).await?));
+    waits.push((
+        "a list of pages, 20 pages",
+        time_page_lists(browse, made).await?,
+    ));
     waits.push((
         "figures and a list of a small crawl",
         time_small_crawls(browse).await?,
@@ -40,13 +43,22 @@ pub async fn measure(
         "pages of a site, and one page",
         time_sites(browse, made).await?,
     ));
-    waits.push(("a list of records, 20 pages", records(browse).await?));
+    waits.push((
+        "a list of records, 20 pages",
+        time_record_lists(browse).await?,
+    ));
     waits.push((
         "records by their ids, and one record",
         time_ids(browse).await?,
     ));
-    waits.push(("a list of changes, 20 pages", changes(browse, made).await?));
-    waits.push(("a list of crawls, 20 pages", crawls(browse).await?));
+    waits.push((
+        "a list of changes, 20 pages",
+        time_change_lists(browse, made).await?,
+    ));
+    waits.push((
+        "a list of crawls, 20 pages",
+        time_crawl_lists(browse).await?,
+    ));
     Ok(waits)
 }
 
@@ -77,7 +89,7 @@ fn ensure(is_so: bool, what: &str) -> Result<(), Failure> {
 }
 
 /// Reads pages of a list one after another. Returns the longest wait.
-async fn longest<T>(
+async fn time_list_pages<T>(
     list: impl AsyncFn(Option<Place>) -> Result<ListPage<T>, StoreError>,
 ) -> Result<Duration, Failure> {
     let (mut longest, mut from, mut rows) = (Duration::ZERO, None, 0);
@@ -93,7 +105,7 @@ async fn longest<T>(
     Ok(longest)
 }
 
-async fn pages(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
+async fn time_page_lists(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
     let of_crawl = PageFilter {
         crawl: Some(made.large_crawl()),
         ..PageFilter::default()
@@ -117,7 +129,7 @@ async fn pages(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
         of_crawl,
     ] {
         let list = async |from: Option<Place>| browse.pages(&filter, from.as_ref(), ROWS).await;
-        waited = waited.max(longest(list).await?);
+        waited = waited.max(time_list_pages(list).await?);
     }
     Ok(waited)
 }
@@ -157,7 +169,7 @@ async fn time_sites(browse: &dyn Browse, made: &Made) -> Result<Duration, Failur
     Ok(waited)
 }
 
-async fn records(browse: &dyn Browse) -> Result<Duration, Failure> {
+async fn time_record_lists(browse: &dyn Browse) -> Result<Duration, Failure> {
     let mut waited = Duration::ZERO;
     for state in [None, Some(RecordState::Open), Some(RecordState::Resolved)] {
         let filter = RecordFilter {
@@ -166,7 +178,7 @@ async fn records(browse: &dyn Browse) -> Result<Duration, Failure> {
             ..RecordFilter::default()
         };
         let list = async |from: Option<Place>| browse.records(&filter, from.as_ref(), ROWS).await;
-        waited = waited.max(longest(list).await?);
+        waited = waited.max(time_list_pages(list).await?);
     }
     Ok(waited)
 }
@@ -190,7 +202,7 @@ async fn time_ids(browse: &dyn Browse) -> Result<Duration, Failure> {
     Ok(waited)
 }
 
-async fn changes(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
+async fn time_change_lists(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
     let mut waited = Duration::ZERO;
     for crawl in [
         None,
@@ -202,12 +214,13 @@ async fn changes(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> 
             ..ChangeListFilter::default()
         };
         let list = async |from: Option<Place>| browse.changes(&filter, from.as_ref(), ROWS).await;
-        waited = waited.max(longest(list).await?);
+        waited = waited.max(time_list_pages(list).await?);
     }
     Ok(waited)
 }
 
-async fn crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
+async fn time_crawl_lists(browse: &dyn Browse) -> Result<Duration, Failure> {
     let all = CrawlFilter::default();
-    longest(async |from: Option<Place>| browse.crawls(&all, from.as_ref(), ROWS).await).await
+    time_list_pages(async |from: Option<Place>| browse.crawls(&all, from.as_ref(), ROWS).await)
+        .await
 }

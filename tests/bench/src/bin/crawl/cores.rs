@@ -7,17 +7,17 @@ use std::process::Command;
 use crate::failure::Failure;
 
 /// Runs `work`, which starts servers, on the last core.
-pub fn on_last<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    on(<[usize]>::last, work)
+pub fn run_on_last_core<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    run_on_core(<[usize]>::last, work)
 }
 
 /// Runs `work`, which starts measured processes, on the first core.
-pub fn on_first<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    on(<[usize]>::first, work)
+pub fn run_on_first_core<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    run_on_core(<[usize]>::first, work)
 }
 
 /// Runs `work` on the chosen core. If there is only one core, everything shares it.
-fn on<T>(
+fn run_on_core<T>(
     choose: fn(&[usize]) -> Option<&usize>,
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {

@@ -38,27 +38,27 @@ struct Course {
 
 /// Measures the cost of small pages, which are found by links.
 pub fn measure_small_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
-    let catalogue = catalogue(size);
+    let catalogue = build_catalogue(size);
     let described = catalogue.describe();
-    let web = cores::on_last(|| serve(catalogue))?;
-    let course = small_course(&web);
-    cores::on_first(|| course.run(size, &described, &web))
+    let web = cores::run_on_last_core(|| serve(catalogue))?;
+    let course = small_pages_course(&web);
+    cores::run_on_first_core(|| course.run(size, &described, &web))
 }
 
 /// Serves the small pages and prepares webfill's crawl of them. Returns the web and the crawl.
 pub fn small_crawl(size: Size) -> Result<(Web, Crawl), Failure> {
-    let web = serve(catalogue(size))?;
-    let crawl = small_course(&web).webfill_crawl();
+    let web = serve(build_catalogue(size))?;
+    let crawl = small_pages_course(&web).webfill_crawl();
     Ok((web, crawl))
 }
 
-fn catalogue(size: Size) -> Catalogue {
+fn build_catalogue(size: Size) -> Catalogue {
     let [full, small] = SMALL_PAGES;
     let pages = size.pick(full, small);
     Catalogue::build(pages.div_ceil(usize::from(SITES)))
 }
 
-fn small_course(web: &Web) -> Course {
+fn small_pages_course(web: &Web) -> Course {
     Course {
         name: "small pages, links followed",
         seeds: site_urls(web.port)
@@ -76,7 +76,7 @@ pub fn measure_real_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
     let described = articles.describe();
     let [full, small] = REAL_PAGES;
     let paths: Vec<String> = articles.paths(size.pick(full, small)).collect();
-    let web = cores::on_last(|| serve(articles))?;
+    let web = cores::run_on_last_core(|| serve(articles))?;
     let sites: Vec<String> = site_urls(web.port).collect();
     let spread = paths.iter().zip(sites.iter().cycle());
     let course = Course {
@@ -86,7 +86,7 @@ pub fn measure_real_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
         mapping: "articles/mapping.json",
         limits: [2.0 / 5.0, 0.6],
     };
-    cores::on_first(|| course.run(size, &described, &web))
+    cores::run_on_first_core(|| course.run(size, &described, &web))
 }
 
 fn serve(pages: impl Pages) -> Result<Web, Failure> {

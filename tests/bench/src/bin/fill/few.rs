@@ -71,7 +71,7 @@ pub const ON_REAL: [Reached; 3] = [
 ];
 
 /// A catalogue for each kind of generated things.
-pub fn made() -> Vec<Catalogue> {
+pub fn made_catalogues() -> Vec<Catalogue> {
     let of_kind = |vertical: &&webfill_bench::made_verticals::Vertical| {
         let sites: Vec<Site> = (0..SITES).map(|site| vertical.site(site, PAGES)).collect();
         Catalogue::of_sites(vertical.name, &sites)

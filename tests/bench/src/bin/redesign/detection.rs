@@ -3,7 +3,7 @@
 //! A site here has about ten pages, but a crawl has thousands. So the pages are repeated with new URLs, as if they were
 //! other pages with the same layout. Their values are those that the mapping reads on them.
 
-use webfill_bench::repairs::{Break, agreement};
+use webfill_bench::repairs::{Break, compare_with_known};
 use webfill_bench::sites::{Failure, Site, Values, engine_of, texts_by_field};
 use webfill_health::{GoodPage, MappingHealth};
 use webfill_mapping::{Engine, Extraction, PageInput, PageKind, RequestedParts};
@@ -39,7 +39,7 @@ pub fn measure_alerts(
 ) -> Result<AlertDelays, Failure> {
     let engine = engine_of(&broken.mapping)?;
     let known = |read: &Values, truth: &Values| match with_records {
-        true => agreement(read, truth),
+        true => compare_with_known(read, truth),
         false => Vec::new(),
     };
     let old = site.pages.iter().zip(&broken.known).map(|(page, truth)| {

@@ -245,7 +245,7 @@ impl RepairResults {
         }
         self.fields += found.fields.len();
         for ending in found
-            .compare_with_truth(&repairing::plain(site, found)?)?
+            .compare_with_truth(&repairing::repair_plainly(site, found)?)?
             .into_values()
         {
             *self.by_plain.entry(ending).or_default() += 1;

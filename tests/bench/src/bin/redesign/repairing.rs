@@ -28,7 +28,7 @@ const PREFERRED: [Kind; 10] = [
 /// The simplest repair of a mapping, for comparison. It considers rules with one anchor that read the earlier values on
 /// nearly all new pages, and takes the one whose kind of anchor survives best. It supports neither lists nor parts of
 /// texts, and refuses fields that it does not find.
-pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
+pub fn repair_plainly(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
     let mut repaired = Repaired::default();
     let mut mapping = broken.mapping.clone();
     let rules = rules_of(&new_site(site, broken))?;

@@ -20,14 +20,14 @@ struct Place {
     shows: String,
 }
 
-pub fn browse(address: &str, plan: &Plan, made: &MadeState) -> Result<Vec<Waited>, Failure> {
+pub fn time_views(address: &str, plan: &Plan, made: &MadeState) -> Result<Vec<Waited>, Failure> {
     // The first visitor waits while the overview is read from the store. Later visitors get the same result.
     let mut waits = vec![(
         "the overview, at first",
         timed_get(address, "/dashboard/")?.0,
     )];
     for check in 0..CHECKS {
-        for place in places(check, plan, made) {
+        for place in views_to_request(check, plan, made) {
             let (waited, page) = timed_get(address, &place.path)?;
             if !page.contains(&place.shows) {
                 return Err(format!("{} does not show {}", place.path, place.shows).into());
@@ -41,7 +41,7 @@ pub fn browse(address: &str, plan: &Plan, made: &MadeState) -> Result<Vec<Waited
     Ok(waits)
 }
 
-fn places(check: u64, plan: &Plan, made: &MadeState) -> [Place; 7] {
+fn views_to_request(check: u64, plan: &Plan, made: &MadeState) -> [Place; 7] {
     // The requested URLs are spread evenly over all URLs.
     let nth = plan.urls / CHECKS * check;
     let site = nth / URLS_OF_SITE;

@@ -54,7 +54,7 @@ fn main() -> Result<ExitCode, Failure> {
         served.begun.welcomed_within.as_secs_f64(),
         served.cpu.as_secs_f64()
     );
-    let waits = dashboard::browse(fleet::DASHBOARD, &plan, &made)?;
+    let waits = dashboard::time_views(fleet::DASHBOARD, &plan, &made)?;
     let mut verdicts = vec![
         Verdict {
             what: format!(

@@ -88,7 +88,7 @@ impl Order {
             Order::Nutch => keys(pages, |page| page.due_day(page.nutch)),
             Order::StormCrawler => keys(pages, |page| page.due_day(page.storm)),
             Order::Webfill => {
-                let plan = plan(pages, night, budget);
+                let plan = make_plan(pages, night, budget);
                 keys(pages, |page| key(&plan, page) as f64)
             }
         };
@@ -106,7 +106,7 @@ fn keys(pages: &[&PageHistory], key: impl Fn(&PageHistory) -> f64) -> Vec<(f64, 
     pages.map(|(nth, page)| (key(page), nth)).collect()
 }
 
-fn plan(pages: &[&PageHistory], night: u32, budget: usize) -> Plan {
+fn make_plan(pages: &[&PageHistory], night: u32, budget: usize) -> Plan {
     let mut counts = [0; SLOTS as usize];
     for page in pages {
         counts[page.slot() as usize] += 1;
