@@ -151,7 +151,7 @@ impl Version {
 /// Whether no block differs, and the same blocks form rows.
 fn has_same_content(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
     compare(old, new, masks).is_empty()
-        && rows::find_moved(old.blocks, new.blocks, masks)
+        && rows::find_moved_rows(old.blocks, new.blocks, masks)
             .gone
             .is_empty()
 }
@@ -300,7 +300,7 @@ impl PageVersions {
         let same = self.versions.iter().position(is_met);
         let old = self.versions[last].side();
         let mut differing = compare(old, new.side(), &masks);
-        if site.count_clock_steps(times::find_moved(&differing, old.at_ms, new.at_ms)) {
+        if site.count_clock_steps(times::find_moved_times(&differing, old.at_ms, new.at_ms)) {
             let masks = [&self.unsteady, site.unsteady_parts()];
             differing = compare(old, new.side(), &masks);
         }
@@ -313,7 +313,7 @@ impl PageVersions {
         }
         let (mut gone, mut come) = (texts(&differing.gone), texts(&differing.come));
         let moved = match differing.is_empty() {
-            true => rows::find_moved(old.blocks, &new.blocks, &[&self.unsteady]),
+            true => rows::find_moved_rows(old.blocks, &new.blocks, &[&self.unsteady]),
             false => rows::MovedRows::default(),
         };
         gone.extend(moved.gone.iter().map(String::as_str));

@@ -28,7 +28,7 @@ type Row<'b> = Vec<&'b Block>;
 
 /// Finds rows that consist of the same texts as before, but in another combination or with another rank. Places in
 /// `masks`, where that has no meaning, are ignored.
-pub(crate) fn find_moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> MovedRows {
+pub(crate) fn find_moved_rows(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> MovedRows {
     let is_steady = |row: &Row<'_>| {
         let is_unsteady = |block: &&Block| masks.iter().any(|masks| masks.is_unsteady(block));
         !row.iter().any(is_unsteady)
@@ -180,7 +180,7 @@ mod tests {
             ),
         ];
         for (old, new, come) in cases {
-            let moved = find_moved(&blocks_of(old), &blocks_of(new), &[]);
+            let moved = find_moved_rows(&blocks_of(old), &blocks_of(new), &[]);
             let come_lower: Vec<String> = moved.come.iter().map(|row| row.to_lowercase()).collect();
             assert_eq!(come_lower, come, "{old} {new}");
             assert_eq!(moved.gone.len(), come.len(), "{old} {new}");
@@ -196,7 +196,10 @@ mod tests {
         let (one, other) = (of(["a", "b", "c"]), of(["b", "c", "a"]));
         let unsteady = Unsteady::from_fetches(&one, &other);
         let next = of(["c", "b", "a"]);
-        assert_eq!(find_moved(&one, &next, &[&unsteady]), MovedRows::default());
+        assert_eq!(
+            find_moved_rows(&one, &next, &[&unsteady]),
+            MovedRows::default()
+        );
     }
 
     #[test]
@@ -209,9 +212,9 @@ mod tests {
         };
         let unsteady = Unsteady::from_fetches(&of(40), &of(45));
         assert_eq!(
-            find_moved(&of(34), &of(66), &[&unsteady]),
+            find_moved_rows(&of(34), &of(66), &[&unsteady]),
             MovedRows::default()
         );
-        assert_eq!(find_moved(&of(34), &of(66), &[]).come.len(), 2);
+        assert_eq!(find_moved_rows(&of(34), &of(66), &[]).come.len(), 2);
     }
 }

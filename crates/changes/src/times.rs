@@ -29,7 +29,11 @@ struct Checks {
 }
 
 /// Finds texts that differ only in their times, if these have moved by the time between the two checks.
-pub(crate) fn find_moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -> Vec<TimedText> {
+pub(crate) fn find_moved_times(
+    differing: &Difference<'_>,
+    old_ms: i64,
+    new_ms: i64,
+) -> Vec<TimedText> {
     let Some((old_day, new_day)) = day_of(old_ms).zip(day_of(new_ms)) else {
         return Vec::new();
     };
@@ -150,7 +154,7 @@ mod tests {
                 gone: vec![&old],
                 come: vec![&new],
             };
-            let found = find_moved(&differing, AT_MS, AT_MS + minutes * MINUTE_MS);
+            let found = find_moved_times(&differing, AT_MS, AT_MS + minutes * MINUTE_MS);
             assert_eq!(
                 found.len(),
                 usize::from(expected),

@@ -83,7 +83,7 @@ impl Unsteady {
             };
             unsteady.learn_place(place, &of(&one), &of(&other), &mut pairs_left);
         }
-        let mut shuffled = rows::find_moved(first, second, &[]).places;
+        let mut shuffled = rows::find_moved_rows(first, second, &[]).places;
         shuffled.truncate(MOST);
         unsteady.shuffled = shuffled;
         unsteady

@@ -88,7 +88,7 @@ impl Follow for Follower {
             let chunk = self.read_chunk(store).await?;
             let is_end = chunk.end.is_some();
             let is_whole = self
-                .process_chunk(store, stored, chunk, turn.is_last())
+                .judge_chunk(store, stored, chunk, turn.is_last())
                 .await?;
             let is_stopped = turn.is_last() && signals::received_request() == SignalRequest::Stop;
             if is_stopped || turn.is_over() || (is_end && is_whole) {
@@ -131,7 +131,7 @@ impl Follower {
     }
 
     /// Judges and stores a chunk, and reports its results. Returns false if a part of the chunk is left.
-    async fn process_chunk(
+    async fn judge_chunk(
         &mut self,
         store: &dyn Store,
         stored: ComparedPosition,

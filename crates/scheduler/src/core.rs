@@ -124,7 +124,7 @@ impl Core {
             crawls::register_and_backfill_crawl(&mut core.cx, crawl, now_ms)?;
         }
         for crawl in core.cx.frontier.unsaved_crawls().unsaved_crawls()? {
-            core.cx.frontier.crawls().touch(crawl);
+            core.cx.frontier.crawls().mark_changed(crawl);
         }
         outcomes::store_recent_crashed_pages(&mut core.cx, now_ms)?;
         outcomes::retraction::resume_retractions(&mut core.cx, now_ms)?;

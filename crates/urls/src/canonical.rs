@@ -161,7 +161,7 @@ fn normalise(url: &mut Url) -> Result<(), &'static str> {
     if url.domain().is_some_and(|host| !fits_dns(host)) {
         return Err(NO_HOST_NAME);
     }
-    if url.port().is_some_and(ports::is_bad) {
+    if url.port().is_some_and(ports::is_bad_port) {
         return Err("the port belongs to another protocol and is blocked by the Fetch Standard");
     }
     if url.as_str().len() > MAX_URL_BYTES {

@@ -11,7 +11,7 @@ const BAD: [u16; 83] = [
 ];
 
 /// Whether the Fetch Standard blocks requests to this port.
-pub fn is_bad(port: u16) -> bool {
+pub fn is_bad_port(port: u16) -> bool {
     BAD.binary_search(&port).is_ok()
 }
 
@@ -22,14 +22,14 @@ mod tests {
     #[test]
     fn ports_of_other_protocols_are_bad() {
         for port in [0, 22, 25, 110, 993, 6667, 10080] {
-            assert!(is_bad(port), "{port}");
+            assert!(is_bad_port(port), "{port}");
         }
     }
 
     #[test]
     fn ports_of_web_servers_are_good() {
         for port in [80, 443, 3000, 8000, 8080, 8443, 9200, 65535] {
-            assert!(!is_bad(port), "{port}");
+            assert!(!is_bad_port(port), "{port}");
         }
     }
 

@@ -48,7 +48,7 @@ impl CrawlWrites {
 /// Marks all crawls that have not ended as changed, so that they are written again.
 pub(super) fn mark_open_crawls_changed(cx: &mut Context) {
     for crawl in cx.crawls.open_crawls() {
-        cx.frontier.crawls().touch(crawl);
+        cx.frontier.crawls().mark_changed(crawl);
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn queue_crawl_write(
         row.started_at_ms = row.started_at_ms.min(*finished_at_ms);
     }
     let done = cx.frontier.crawls().status(crawl)?.done;
-    cx.paces.record(crawl, done, now_ms);
+    cx.paces.record_finished(crawl, done, now_ms);
     cx.store_writes.push(StoreWrite::Crawl(CrawlWrite {
         crawl: Box::new(row),
         note: unsaved.map(|end| end.number),
@@ -81,7 +81,7 @@ pub(super) fn queue_crawl_writes(
     most: usize,
     now_ms: i64,
 ) -> Result<bool, FrontierError> {
-    let touched = cx.frontier.crawls().take_touched(most);
+    let touched = cx.frontier.crawls().take_changed(most);
     for crawl in &touched {
         ignore_pruned(queue_crawl_write(cx, *crawl, now_ms), ())?;
     }

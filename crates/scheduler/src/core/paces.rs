@@ -43,7 +43,7 @@ struct PaceSample {
 
 impl CrawlPaces {
     /// Records the number of finished tasks of a crawl.
-    pub(super) fn record(&mut self, crawl: CrawlKey, done: u64, now_ms: i64) {
+    pub(super) fn record_finished(&mut self, crawl: CrawlKey, done: u64, now_ms: i64) {
         let mark = PaceSample {
             done,
             at_ms: now_ms,
@@ -100,7 +100,7 @@ mod tests {
         for second in 0..600 {
             let per_second = if second < 300 { 10 } else { 2 };
             let done = second.min(300) as u64 * 10 + (second.max(300) - 300) as u64 * 2;
-            paces.record(1, done, second * 1_000);
+            paces.record_finished(1, done, second * 1_000);
             let reported = paces.per_second(1, done, second * 1_000);
             match second {
                 0..10 => assert_eq!(reported, None),
@@ -114,7 +114,7 @@ mod tests {
     fn a_crawl_without_finished_tasks_has_a_pace_of_zero() {
         let mut paces = CrawlPaces::default();
         for second in 0..100 {
-            paces.record(1, second * 5, second as i64 * 1_000);
+            paces.record_finished(1, second * 5, second as i64 * 1_000);
         }
         let last_ms = 99_000;
         assert_eq!(paces.per_second(1, 495, last_ms), Some(5.0));
@@ -128,11 +128,11 @@ mod tests {
     #[test]
     fn requeued_tasks_and_long_gaps_restart_the_measurement_of_a_pace() {
         let mut paces = CrawlPaces::default();
-        paces.record(1, 100, 0);
-        paces.record(1, 50, 5_000);
+        paces.record_finished(1, 100, 0);
+        paces.record_finished(1, 50, 5_000);
         assert_eq!(paces.per_second(1, 50, 9_000), None);
         assert_eq!(paces.per_second(1, 60, 15_000), Some(1.0));
-        paces.record(1, 60, 15_000 + FORGOTTEN_MS + 1);
+        paces.record_finished(1, 60, 15_000 + FORGOTTEN_MS + 1);
         assert_eq!(paces.per_second(1, 60, 15_000 + FORGOTTEN_MS + 2), None);
     }
 }

@@ -216,7 +216,7 @@ impl Dispatch {
                 since_ms: now_ms,
             };
             self.add_lease(task.task, lease);
-            self.schedule.charge(task.crawl, 1);
+            self.schedule.count_handed_out(task.crawl, 1);
             if let Some(egress) = self.fleet.egress_of(&grant.supervisor) {
                 egress.on_handed_out(task.task);
             }

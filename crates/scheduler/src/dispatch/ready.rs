@@ -146,7 +146,7 @@ impl ReadyQueue {
 
     /// Raises the tag of a crawl by the number of its tasks that were handed out, so that other crawls are served
     /// first.
-    pub(super) fn charge(&mut self, crawl: CrawlKey, tasks: u64) {
+    pub(super) fn count_handed_out(&mut self, crawl: CrawlKey, tasks: u64) {
         let before = self.tag(crawl);
         self.virtual_time = self.virtual_time.max(before);
         let tag = before + tasks;
@@ -188,7 +188,7 @@ mod tests {
         let site = ready.peek_next(&BTreeSet::new(), None)?;
         let (_, place) = places.iter().find(|(id, _)| *id == site).unwrap();
         ready.remove(site, *place);
-        ready.charge(place.turn.crawl, 1);
+        ready.count_handed_out(place.turn.crawl, 1);
         Some(site.0)
     }
 
@@ -260,9 +260,9 @@ mod tests {
     #[test]
     fn a_long_pause_is_no_advantage() {
         let mut ready = ReadyQueue::default();
-        ready.charge(1, 1_000);
-        ready.charge(2, 1_000);
-        ready.charge(1, 1);
+        ready.count_handed_out(1, 1_000);
+        ready.count_handed_out(2, 1_000);
+        ready.count_handed_out(1, 1);
         // The third crawl joins after the other two were served.
         let places = [1, 2, 3].map(|crawl| {
             let ids = (0..10).map(|n| SiteId(i64::from(crawl) * 100 + n));

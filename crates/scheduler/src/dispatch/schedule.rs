@@ -362,8 +362,8 @@ impl Schedule {
     }
 
     /// Notes that tasks of a crawl were handed out, so that other crawls are served first.
-    pub(super) fn charge(&mut self, crawl: CrawlKey, tasks: u64) {
-        self.ready.charge(crawl, tasks);
+    pub(super) fn count_handed_out(&mut self, crawl: CrawlKey, tasks: u64) {
+        self.ready.count_handed_out(crawl, tasks);
     }
 
     /// How many more of the site's tasks may be leased now.

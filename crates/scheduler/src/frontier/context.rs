@@ -32,7 +32,7 @@ pub(super) struct Context {
     pub(super) records: Names,
     /// Recently used crawls.
     pub(super) crawls: CrawlsInMemory,
-    /// Crawls that have changed since the last call of [`take_touched`](super::Crawls::take_touched).
+    /// Crawls that have changed since the last call of [`take_changed`](super::Crawls::take_changed).
     pub(super) touched: BTreeSet<CrawlKey>,
     pub(super) excluded: ExcludedSites,
     pub(super) retries: Retries,

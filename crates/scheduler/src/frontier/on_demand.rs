@@ -87,7 +87,7 @@ impl Crawls<'_> {
     }
 
     /// Takes up to `most` of the changed crawls, oldest first.
-    pub fn take_touched(&mut self, most: usize) -> Vec<CrawlKey> {
+    pub fn take_changed(&mut self, most: usize) -> Vec<CrawlKey> {
         let taken: Vec<CrawlKey> = self.0.cx.touched.iter().take(most).copied().collect();
         for crawl in &taken {
             self.0.cx.touched.remove(crawl);
@@ -96,7 +96,7 @@ impl Crawls<'_> {
     }
 
     /// Marks a crawl as changed.
-    pub fn touch(&mut self, crawl: CrawlKey) {
+    pub fn mark_changed(&mut self, crawl: CrawlKey) {
         self.0.cx.touched.insert(crawl);
     }
 

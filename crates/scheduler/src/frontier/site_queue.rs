@@ -20,7 +20,7 @@ impl Sites<'_> {
         self.0.run("look for due sites", |cx| {
             let sites = sites::select_due(&cx.db, due_before_ms, limit)?;
             sites::enter_window(&cx.db, &sites)?;
-            turns::with_turns(cx, sites)
+            turns::add_next_turns(cx, sites)
         })
     }
 
@@ -35,7 +35,7 @@ impl Sites<'_> {
         self.0.run("look for a crawl's due sites", |cx| {
             let sites = sites::select_due_of_crawl(&cx.db, crawl, due_before_ms, limit)?;
             sites::enter_window(&cx.db, &sites)?;
-            turns::with_turns(cx, sites)
+            turns::add_next_turns(cx, sites)
         })
     }
 
@@ -78,7 +78,7 @@ impl Sites<'_> {
             let kept = select
                 .query_map([site], sites::read_site)?
                 .collect::<Result<_>>()?;
-            Ok(turns::with_turns(cx, kept)?.pop())
+            Ok(turns::add_next_turns(cx, kept)?.pop())
         })
     }
 
@@ -95,7 +95,7 @@ impl Sites<'_> {
             let kept = select
                 .query_map([], sites::read_site)?
                 .collect::<Result<_>>()?;
-            turns::with_turns(cx, kept)
+            turns::add_next_turns(cx, kept)
         })
     }
 }

@@ -288,7 +288,7 @@ pub(super) fn subtract_queued(
 
 /// The next crawls at a site: those of the highest priority, the one that has waited longest first.
 pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
-    let mut turns = turns(db, site, limit)?;
+    let mut turns = load_turns(db, site, limit)?;
     let highest = turns.first().map_or(0, |turn| turn.priority);
     turns.retain(|turn| turn.priority == highest);
     Ok(turns)
@@ -296,7 +296,7 @@ pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<
 
 /// The crawls of all priorities with tasks to hand out at a site, the highest priority first, and within it the one
 /// that has waited longest.
-pub(super) fn turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
+pub(super) fn load_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY top_priority DESC, turn LIMIT ?2";
     turns_in_order(db, sql, site, limit)

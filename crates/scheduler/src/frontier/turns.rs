@@ -23,7 +23,7 @@ pub(super) fn turn_with_lane(cx: &Context, site: SiteId, next: NextCrawl) -> Res
 }
 
 /// Adds to each site the crawl that is next there. The lane of each crawl is looked up only once.
-pub(super) fn with_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
+pub(super) fn add_next_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
     let mut lanes = HashMap::new();
     let mut due = Vec::with_capacity(sites.len());
     for SiteRow { mut site, next } in sites {
