@@ -1,9 +1,9 @@
-//! The audit log: who has fed or changed what, and which requests were refused. The core reports the actions. They
-//! are written after the commit and before the answers leave, so that every answered action is in the log even if the
+//! The audit log: who has fed or changed what, and which requests were refused. The core reports these actions. They
+//! are written after the commit and before the answers are sent, so every answered action is in the log even if the
 //! process is killed immediately after.
 //!
-//! Feeds are frequent, so those of one sender within a second are summed up in one line, which is rewritten while the
-//! second lasts ([`AuditFile`]). Repeated refusals are summed up likewise. Every other action has a line of its own,
+//! Feeds are frequent, so all feeds of one sender within a second are summed up in one line, which is rewritten during
+//! that second ([`AuditFile`]). Repeated refusals are summed up likewise. Every other action has a line of its own,
 //! which is synced. Requests that only read are not logged.
 
 use serde_json::json;
@@ -12,23 +12,24 @@ use webfill_scheduler::requester::Channel;
 use webfill_service::log::audit::AuditFile;
 use webfill_store::iso_time;
 
-/// The maximum memory of lines that could not be written yet. Further lines are only counted.
+/// The most bytes of lines that are kept in memory because they could not be written yet. Further lines are only
+/// counted.
 const MOST_UNWRITTEN_BYTES: usize = 1 << 20;
 
-/// The maximum number of sums in one second. Further actions are lines of their own.
+/// The most sums (lines that stand for several actions) in one second. Further actions get lines of their own.
 const MOST_SUMS: usize = 1_000;
 
 /// The log as the dispatcher's loop writes it.
 pub(crate) struct AuditLog {
     file: AuditFile,
-    /// The second whose actions are summed.
+    /// The second whose actions are being summed up.
     second: i64,
     sums: Vec<(Audited, u64)>,
-    /// Final lines that could not be written yet.
+    /// Complete lines that could not be written yet.
     unwritten: String,
-    /// How many lines had no room among the unwritten ones.
+    /// How many lines were dropped because `unwritten` was full.
     lost: u64,
-    /// When the first and the last line were lost.
+    /// When the first and the last of these lines were dropped.
     lost_ms: (i64, i64),
     is_failing: bool,
 }
@@ -46,8 +47,8 @@ impl AuditLog {
         }
     }
 
-    /// Writes the actions of a turn. A fault of the log stops nothing. Lines that cannot be written are kept for a
-    /// while and retried, and the number of lost lines becomes a line of its own.
+    /// Writes the actions of one turn of the loop. A fault of the log stops nothing: lines that cannot be written are
+    /// kept for a while and retried, and the number of dropped lines becomes a line of its own.
     pub(crate) fn write(&mut self, turn: Vec<Audited>) {
         let Some(first) = turn.first() else {
             if self.is_failing {
@@ -79,7 +80,7 @@ impl AuditLog {
         self.second = second;
     }
 
-    /// Adds an action to the sums. Returns false if they have no room for it.
+    /// Adds an action to the sums of this second. Returns false if there are too many sums.
     fn add_to_sums(&mut self, audited: &Audited) -> bool {
         let mut sums = self.sums.iter_mut();
         if let Some((sum, times)) = sums.find(|(sum, _)| sum.can_share_line(audited)) {

@@ -1,5 +1,5 @@
 //! Checks every few seconds whether the store and the cache answer, and how soon. The checks are independent of the
-//! writes. The core shows the results to people.
+//! dispatcher's writes. Their results are shown to users.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use webfill_store::{Cache, CrawlId, Store, StoreError};
 const EVERY: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A key that never exists: the look-up costs one read of an index.
+/// A key that never exists. Looking it up costs one read of an index.
 const NOBODY: &str = "webfill-is-it-there";
 
 /// The states of the store and the cache, shared by the threads of a dispatcher.
@@ -32,7 +32,7 @@ struct LastChecks {
 struct CheckResult {
     at: Instant,
     latency: Duration,
-    /// Why the check failed; `None`: it was answered.
+    /// Why the check failed; `None` if the store or cache answered.
     fault: Option<String>,
 }
 

@@ -19,7 +19,7 @@ impl SteadyClock {
         }
     }
 
-    /// Starts no earlier than this time, which another machine's clock may have shown.
+    /// Starts a clock that shows at least `at_ms`, a time that another machine's clock may have shown.
     pub(crate) fn start_after(at_ms: i64) -> SteadyClock {
         let clock = SteadyClock::start();
         let at = Duration::from_millis(u64::try_from(at_ms).unwrap_or_default());
@@ -39,7 +39,7 @@ impl SteadyClock {
         self.wall_ms().saturating_sub(self.now_ms())
     }
 
-    /// The wall clock, by which applications set the expiry of crawls.
+    /// The time of the wall clock, by which applications set the expiry of crawls.
     pub(crate) fn wall_ms(&self) -> i64 {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
         i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)

@@ -37,19 +37,19 @@ pub struct DispatcherConfig {
     pub http_key: Option<PathBuf>,
     /// The file with the tokens of HTTP clients.
     pub http_tokens: Option<PathBuf>,
-    /// The maximum number of sites held in memory; all others wait on disk.
+    /// The maximum number of sites whose tasks are held in memory; all others wait on disk.
     pub window_sites: usize,
-    /// Memory of the seen index, in MiB.
+    /// The memory for the index of seen URLs, in MiB.
     pub seen_memory_mib: usize,
     /// How many seconds after its last acknowledged heartbeat a supervisor may start fetches.
     pub lease: f64,
     /// Domains never crawled: `FILE`, or `FILE:N` for its first N.
     pub exclude_sites: Option<String>,
-    /// Whether a backup in the state folder is treated as one, as if `--restored` was given. Other files are opened
-    /// as usual.
+    /// Whether a state folder that was restored from a backup is treated as one, as if `--restored` was given. Other
+    /// state folders are opened as usual.
     pub restored: bool,
-    /// How many seconds to wait for dead and failing sites before their URLs end with a failure; `None`: as long as
-    /// the tables of retries and backoffs say.
+    /// How many seconds to wait for unreachable and failing sites before their URLs end with a failure; `None`: as long
+    /// as the tables of retries and backoffs say.
     pub patience: Option<f64>,
     /// Query parameters that do not distinguish URLs: names, or prefixes of names followed by `*`.
     pub drop_parameters: Vec<String>,
@@ -154,20 +154,21 @@ impl Endpoints {
     }
 }
 
-/// The journal of the dispatchers of a fleet, one of which serves.
+/// The journal, from which another dispatcher of the fleet can take over. Only one of them serves at a time.
 #[derive(Debug, Clone)]
 pub struct JournalSetup {
     pub store: MongoUri,
-    /// The number that distinguishes this state folder from others.
+    /// A number that distinguishes this state folder from those of other dispatchers.
     pub instance: u64,
-    /// The name of this dispatcher for people.
+    /// The name by which users recognise this dispatcher.
     pub name: String,
-    /// Whether this dispatcher waits for a journal of another dispatcher instead of beginning one.
+    /// Whether this dispatcher only waits for the journal of another one, and never begins a journal.
     pub only_stands_by: bool,
     /// The memory of the index of seen URLs.
     pub seen_memory_bytes: usize,
     pub dropped_parameters: DroppedParameters,
-    /// How many bytes of records are kept at least; older ones are removed only once a snapshot has applied them.
+    /// How many bytes of records the journal keeps at least. Older records are removed only when a snapshot contains
+    /// them.
     pub kept_bytes: u64,
 }
 
@@ -177,17 +178,17 @@ pub struct DispatcherSetup {
     pub endpoints: Endpoints,
     /// The address for HTTP requests; `None`: off.
     pub http: Option<SocketAddr>,
-    /// The address that serves metrics; `None`: not served.
+    /// The address that serves metrics; `None` if they are not served.
     pub metrics: Option<SocketAddr>,
     /// How often a dispatcher was started with this state folder.
     pub starts: u64,
-    /// The address that answers probes; `None`: not answered.
+    /// The address that answers health probes; `None` if there is none.
     pub probes: Option<SocketAddr>,
-    /// The protection of HTTP requests.
+    /// The tokens and TLS files that protect HTTP requests.
     pub protection: Protection,
-    /// The environment of the dashboard, which is served at the same address as HTTP requests.
+    /// The settings of the dashboard, which is served at the same address as HTTP requests.
     pub dashboard: DashboardSetup,
-    /// Required if other machines can reach the endpoints.
+    /// The keys of the sockets; required if other machines can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.
     pub state: PathBuf,
@@ -200,7 +201,7 @@ pub struct DispatcherSetup {
     pub cache: Option<StoreUri>,
     /// How long the store keeps pages.
     pub retention: RetentionConfig,
-    /// The rules by which mappings fill records; backfills need them.
+    /// The rules by which mappings fill records. They are needed to apply stored pages to further records (backfills).
     pub mapping_rules: Arc<dyn MappingRules>,
     /// The delay between two requests to a site whose own delay is not known yet, in milliseconds.
     pub default_delay_ms: u32,
@@ -212,12 +213,12 @@ pub struct DispatcherSetup {
     pub backoff: BackoffTable,
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
-    /// Whether the first signal ends only the dispatcher, and its supervisors wait for the next one. Otherwise it
-    /// drains the supervisors, and ends when they have left.
+    /// Whether the first signal ends only the dispatcher, and its supervisors wait for the next dispatcher. Otherwise
+    /// the signal drains the supervisors first, and the dispatcher ends when they have left.
     pub ends_alone: bool,
     /// How to start on a state folder that is a restored backup or a copy.
     pub restoring: Restoring,
-    /// How to start the processes that read the seeds of watches; `None`: this dispatcher has no watches.
+    /// How to start the feeders, the processes that read the seeds of watches; `None`: this dispatcher has no watches.
     pub feeders: Option<FeederSetup>,
     /// The journal that commits go to; `None`: this is the only dispatcher.
     pub journal: Option<JournalSetup>,

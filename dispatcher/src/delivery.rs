@@ -29,7 +29,7 @@ impl Deliveries {
         courier.transpose().map(Deliveries)
     }
 
-    /// Passes committed notifications on for delivery.
+    /// Passes notifications that are committed to the thread that delivers them.
     pub(crate) fn deliver(&self, deliveries: Vec<Delivery>) {
         if let Some(courier) = &self.0 {
             let deliveries = deliveries.into_iter();

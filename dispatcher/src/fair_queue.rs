@@ -34,7 +34,8 @@ impl<T> FairQueue<T> {
         self.by_sender.insert(sender, VecDeque::from([one]));
     }
 
-    /// Returns the oldest message of the next sender in turn. Skips senders whose oldest message may not go yet.
+    /// Takes the oldest message of the sender whose turn it is. Senders for whose message `may_go` returns false are
+    /// skipped.
     pub(crate) fn pop_next(&mut self, may_go: impl Fn(&Sender, &T) -> bool) -> Option<(Sender, T)> {
         let place = self.turns.iter().position(|sender| {
             let first = self.by_sender.get(sender).and_then(VecDeque::front);

@@ -1,6 +1,6 @@
-//! The processes that read the seeds of watch runs: one process (`webfill watch feed`) for each run. A process that
-//! dies is restarted and continues at the position that the dispatcher has. Feeders die with the dispatcher, and the
-//! next dispatcher starts them again.
+//! Feeders: processes (`webfill watch feed`) that read the seeds of the runs of watches, one for each run. A feeder
+//! that dies is restarted and continues at the position that the dispatcher has stored. Feeders die with the
+//! dispatcher, and the next dispatcher starts them again.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use webfill_scheduler::effects::FeederOrder;
 use webfill_service::child::{self, BackOff};
 use webfill_service::{ExitStatus as Code, Fault};
 
-/// A feeder is not restarted after more deaths than this, each within a minute of its start.
+/// After more early deaths than this, a feeder is not restarted. A death is early within a minute of the start.
 const MOST_EARLY_DEATHS: u32 = 5;
 
 /// How long a feeder may still write values back and report counts after the end of its run.
@@ -50,7 +50,7 @@ struct Feeder {
     child: Option<Child>,
     back_off: BackOff,
     start_at: Instant,
-    /// Since when the feeder's run is known to be over.
+    /// When it became known that the feeder's run is over; `None` while the run lasts.
     over_since: Option<Instant>,
 }
 
@@ -62,8 +62,8 @@ impl Feeders {
         }
     }
 
-    /// Starts ordered processes, restarts dead ones, ends those that outlive their run for too long, and returns
-    /// those that have ended permanently. Must be called by a thread that lives as long as the process.
+    /// Starts the feeders that are ordered, restarts dead ones, and ends those that outlive their run for too long.
+    /// Returns those that have ended permanently. Must be called by a thread that lives as long as the process.
     pub(crate) fn start_and_reap(
         &mut self,
         orders: Vec<FeederOrder>,
@@ -151,7 +151,7 @@ impl Feeder {
 
     fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // An error means that the process has ended already.
+            // An error means that the feeder has already ended.
             let _ = child.kill();
             let _ = child.wait();
         }

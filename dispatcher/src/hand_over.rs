@@ -1,4 +1,4 @@
-//! `webfill dispatcher --hand-over`: asks the dispatcher that serves to hand over to one that stands by.
+//! `webfill dispatcher --hand-over`: asks the serving dispatcher to hand over to one that stands by.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use webfill_store::journal::{JournalStore, Lease, SeenDispatcher, Survey};
 
 use crate::journal::{GROUP, store_fault};
 
-/// A dispatcher that has reported within this time stands by.
+/// A dispatcher counts as standing by if it has reported within this many milliseconds.
 const STANDS_BY_MS: u64 = 10_000;
 
-/// How long the next dispatcher may take to serve.
+/// How long to wait until the next dispatcher serves.
 const WITHIN: Duration = Duration::from_secs(60);
 
 const CHECK_EVERY: Duration = Duration::from_millis(200);
@@ -36,7 +36,7 @@ pub fn hand_over(uri: &MongoUri) -> Result<String, Fault> {
     })
 }
 
-/// Checks that a dispatcher serves, and that another one can continue.
+/// Checks that a dispatcher serves, and that another one stands by and can take over.
 fn check_standby(survey: &Survey, lease: Lease) -> Result<(), Fault> {
     if lease.epoch == 0 || lease.is_free {
         return Err(Fault::error(
@@ -57,7 +57,7 @@ fn check_standby(survey: &Survey, lease: Lease) -> Result<(), Fault> {
     }
 }
 
-/// Waits until a dispatcher of a later epoch serves.
+/// Waits until a later dispatcher serves. Each has a number (epoch) greater than the one before. Returns its name.
 async fn await_successor(store: &JournalStore, former: u64) -> Result<String, Fault> {
     let until = Instant::now() + WITHIN;
     while Instant::now() < until {

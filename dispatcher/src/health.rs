@@ -1,8 +1,8 @@
-//! The answers to `/healthz` and `/readyz`: whether the dispatcher's loop runs and has its requirements, and whether it
-//! takes requests and hands out tasks.
+//! The answers to `/healthz` and `/readyz`: whether the dispatcher's loop runs and works, and whether it takes requests
+//! and hands out tasks.
 //!
-//! The loop and the store writer record their states. The HTTP thread answers from the record, even while the loop or
-//! the writer is busy or stuck.
+//! The loop and the thread that writes to the store record their states. The HTTP thread answers from these records,
+//! even while the others are busy or stuck.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use webfill_wire::counts::Histogram;
 
-/// The loop turns at least twice a second. Without a turn for this long, it is stuck.
+/// Without a turn for this long, the loop counts as stuck. Normally it turns at least twice a second.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// The recorded states, shared by the threads of a dispatcher.
@@ -20,13 +20,14 @@ pub(crate) struct Health(Arc<Shared>);
 
 struct Shared {
     started: Instant,
-    /// When the loop last turned, in milliseconds since the start; 0 until its first turn, while the frontier is
-    /// being opened.
+    /// When the loop last turned, in milliseconds since the start of the process. It is 0 until the first turn, while
+    /// the frontier (the file of tasks) is being opened.
     turned_ms: AtomicU64,
     is_store_away: AtomicBool,
     /// How long the store's answers took.
     store_answers: Mutex<Histogram>,
-    /// Why no request is taken or no task is handed out, as of the last turn.
+    /// Why no requests are taken or no tasks are handed out, as recorded in the last turn; `None` if nothing is held
+    /// up.
     holds: Mutex<Option<String>>,
 }
 
@@ -41,7 +42,7 @@ impl Health {
         }))
     }
 
-    /// Records that the loop turns. `holds`: why no request is taken or no task is handed out.
+    /// Records that the loop turns. `holds` says why no requests are taken or no tasks are handed out.
     pub(crate) fn note_turn(&self, holds: Option<&str>) {
         let now_ms = self.0.started.elapsed().as_millis() as u64;
         self.0.turned_ms.store(now_ms.max(1), Ordering::Relaxed);
@@ -67,7 +68,7 @@ impl Health {
         (is_away, *answers.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the frontier is open.
+    /// Whether the frontier (the file of tasks) is open, so that the loop runs.
     pub(crate) fn is_frontier_open(&self) -> bool {
         self.0.turned_ms.load(Ordering::Relaxed) > 0
     }
@@ -90,7 +91,7 @@ impl Health {
         faults
     }
 
-    /// Why the loop does nothing, or why results cannot be stored.
+    /// Why the loop is stuck or not started, or why results cannot be stored.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let turned_ms = self.0.turned_ms.load(Ordering::Relaxed);

@@ -44,7 +44,7 @@ use crate::clock::SteadyClock;
 use crate::health::Health;
 use crate::permits::Permit;
 
-/// The shared state of all connections.
+/// The state shared by all HTTP connections.
 struct Service {
     dashboard: Arc<Dashboard>,
     pending_requests: PendingRequests,
@@ -57,7 +57,7 @@ struct Service {
     refusals: Mutex<RefusalLog>,
 }
 
-/// Listens on the address and serves it until the process ends. Returns the actual address.
+/// Listens on the address and serves HTTP until the process ends. Returns the address with its actual port.
 pub(crate) fn start(
     address: SocketAddr,
     clock: SteadyClock,
@@ -114,7 +114,7 @@ struct HttpRequest {
     from: IpAddr,
     who: SenderInfo,
     rights: Rights,
-    /// The request's permit, once it has one.
+    /// The request's share of the limits, once it is admitted.
     permit: Option<Arc<Permit>>,
 }
 
@@ -134,7 +134,7 @@ impl HttpRequest {
         }
     }
 
-    /// Identifies the sender by its token, if tokens are required. Returns a refusal for a missing or wrong one.
+    /// Identifies the sender by its token, if tokens are required. Returns a refusal if the token is missing or wrong.
     fn authenticate(&mut self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
         let Some(tokens) = self.service.protection.get().tokens else {
             return Ok(());
@@ -148,8 +148,8 @@ impl HttpRequest {
         };
         let Some(bearer) = tokens.bearer(token) else {
             self.log_wrong_token();
-            // Guessing is judged only after a wrong token, so that clients behind the same proxy as a guesser are still
-            // admitted.
+            // How often a client has guessed is checked only after a wrong token. So clients behind the same proxy as a
+            // guesser are still admitted.
             if self
                 .service
                 .wrong_tokens
@@ -213,7 +213,7 @@ impl HttpRequest {
     fn acquire_permit(&mut self, request: &Request<Incoming>) -> Result<(), Box<Answer>> {
         let is_stream = media_type(request.headers()) == Some(MediaType::JsonLines);
         let bytes = match request.body().size_hint().upper() {
-            // A stream's lines are handed over in batches.
+            // The lines of a stream are handed over in batches, so it needs no more than the largest batch.
             _ if is_stream => feed::MOST_BATCH_BYTES,
             Some(bytes) => usize::try_from(bytes)
                 .unwrap_or(usize::MAX)
@@ -297,7 +297,7 @@ impl HttpRequest {
         }
     }
 
-    /// Passes a request to the dispatcher. Returns its answer; `None` if its loop has ended.
+    /// Passes a request to the dispatcher's loop. Returns its answer; `None` if the loop has ended.
     async fn submit(&self, asked: ControlRequest) -> Option<Value> {
         let permit = self.permit.clone()?;
         let pending = &self.service.pending_requests;
@@ -329,7 +329,7 @@ fn refusal_status(answer: &Value) -> u16 {
     }
 }
 
-/// The action with the parameters of the query string.
+/// An action as JSON, with the parameters of the query string.
 fn action_of_query(action: &str, request: &Request<Incoming>) -> Value {
     let query = request.uri().query().unwrap_or_default();
     let url = webfill_urls::Url::parse(&format!("http://localhost/?{query}"));

@@ -1,5 +1,5 @@
-//! Decodes and applies the frames of supervisors, checks the senders' names against their keys, and reports
-//! unreadable frames.
+//! Decodes the frames that supervisors send, and applies them. Checks that the supervisors' names belong to their keys,
+//! and reports frames that cannot be read.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(crate) fn apply_outcomes(
     }
 }
 
-/// The name of the sender's key. Without keys: the identity of the connection.
+/// The name of the sender's key. Without keys, the identity of the connection in hex.
 fn sender_name(sender: &Option<Arc<Entry>>, peer: &Peer) -> String {
     if let Some(entry) = sender {
         return entry.name.to_string();
@@ -108,7 +108,7 @@ fn record_foreign_version(core: &mut Core, handshake: &Handshake) {
     }
 }
 
-/// Whether a supervisor uses a name that its key does not allow. If so, that is reported.
+/// Returns whether a supervisor uses a name that its key does not allow, and reports it.
 fn report_if_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -> bool {
     let Some(name) = sender.as_ref().map(|entry| &*entry.name) else {
         return false;

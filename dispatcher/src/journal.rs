@@ -1,5 +1,6 @@
-//! The thread that carries the dispatcher's requests to the journal, and the answers back. What is requested, and what
-//! an answer means, is decided by [`Member`](webfill_scheduler::journal::Member).
+//! The thread that carries the dispatcher's requests to the journal (the commits kept in the store for other
+//! dispatchers), and the answers back. [`Member`](webfill_scheduler::journal::Member) decides what is requested, and
+//! what an answer means.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,10 +13,10 @@ use webfill_service::boot_clock::boot_ms;
 use webfill_store::journal::JournalStore;
 use webfill_store::{MongoUri, StoreError};
 
-/// The group of the dispatchers of a fleet. Later, several groups may share the sites.
+/// The name of the group to which the dispatchers of a fleet belong. There is only one group so far.
 pub(crate) const GROUP: &str = "0";
 
-/// How much of the journal is read at once.
+/// How many bytes of the journal are read at once.
 const READ_BYTES: usize = 4 << 20;
 
 /// A report of the thread.
@@ -33,7 +34,7 @@ pub(crate) enum JournalReport {
 /// An order to the thread.
 enum Order {
     Carry(JournalRequest),
-    /// Remove the records with lower numbers.
+    /// Remove the records with numbers lower than this.
     CutBefore(u64),
     /// Report about this dispatcher, and read the state of the group.
     Survey(DispatcherReport),
@@ -88,7 +89,8 @@ impl JournalConnection {
         let _ = self.orders.send(Order::Survey(own));
     }
 
-    /// Renews the lease while `work` runs, which may take longer than the lease. The answers wait to be read.
+    /// Renews the lease (the right to serve) while `work` runs, which may take longer than the lease. The journal's
+    /// answers stay unread meanwhile.
     pub(crate) fn renew_during<R>(
         &self,
         epoch: u64,
@@ -123,7 +125,7 @@ impl JournalConnection {
     }
 }
 
-/// Carries out requests at the same time, so that a long read does not delay a renewal.
+/// Carries out requests concurrently, so that a long read does not delay the renewal of the lease.
 async fn carry_requests(
     store: JournalStore,
     mut queue: UnboundedReceiver<Order>,
@@ -143,7 +145,7 @@ async fn carry_requests(
             let Some(report) = report else {
                 return;
             };
-            // Fails only if the loop has ended.
+            // An error means that the loop has ended.
             let _ = reporter.send(report);
             wake(());
         });
@@ -170,7 +172,7 @@ async fn report_and_survey(store: &JournalStore, own: DispatcherReport) -> Journ
 }
 
 async fn cut_journal_before(store: &JournalStore, number: u64) {
-    // Records that are not removed now are removed with the next cut.
+    // An error is harmless, because the next cut removes these records too.
     if let Err(error) = store.cut_before(number).await {
         tracing::warn!(event = "journal_not_cut", %error, "old records of the journal are not removed");
     }

@@ -4,7 +4,7 @@
 //! it sends messages and answers, writes to the store and to the audit log, delivers notifications, and starts
 //! feeders. The followers of the store run on threads of their own.
 
-// Print only through `say!` and `terminal::printable_stdout`, because they escape control characters.
+// All output must go through `say!` and `terminal::printable_stdout`, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod audit;

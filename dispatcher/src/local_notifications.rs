@@ -1,6 +1,6 @@
-//! The notifications of a watch that runs on one machine. When a run ends, its dispatcher ends, too. So the process
-//! of the run reports the events and delivers the notifications, using the dispatcher's file. Notifications that
-//! cannot be delivered in time are retried after the next run.
+//! The notifications of a watch that runs on one machine without a permanent dispatcher. When a run ends, its
+//! dispatcher ends too. So the process of the run reports the events and delivers the notifications, using the
+//! dispatcher's file. Notifications that cannot be delivered in time are retried after the next run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,18 +15,18 @@ use webfill_scheduler::frontier::outbox;
 use webfill_scheduler::watch_reports::{self, Attempts};
 use webfill_service::Fault;
 
-/// How often to check for further due deliveries.
+/// How often to check for deliveries that have become due.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// How long to wait at the end for deliveries that have begun. A delivery may run a command, for up to a minute.
 const UNDER_WAY: Duration = Duration::from_secs(70);
 
-/// The facts about a run that has ended.
+/// What the notifications need to know about a run that has ended.
 pub struct RunEnded<'a> {
     pub watch: &'a Watch,
     /// The runs that have ended, the latest first.
     pub runs: &'a [WatchRun],
-    /// The standing alerts of the watch's mappings; `None`: not checked.
+    /// The standing alerts of the watch's mappings; `None` if they were not checked.
     pub standing: Option<&'a Standing>,
     /// The changes after each of the [positions](LocalNotifications::last_reported_changes).
     pub changes: &'a [ReadChanges],
@@ -84,7 +84,7 @@ impl LocalNotifications {
         Ok(())
     }
 
-    /// The numbers of the last changes that were reported to recipients. Empty: no changes are reported.
+    /// The numbers of the last changes that were reported to recipients. Empty if no changes are reported.
     pub fn last_reported_changes(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
         let of = |time| outbox::load_reported(&self.db, &watch.name, time).map_err(outbox_fault);
         let reported = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];
@@ -135,8 +135,8 @@ impl LocalNotifications {
         watch_reports::enqueue_news(db, time, &reported, &facts).map(drop)
     }
 
-    /// Delivers waiting notifications for at most `within`, and finishes those in progress. Returns how many are left
-    /// or dropped, with one reason. `give_up` ends it early.
+    /// Delivers waiting notifications for at most `within`, and finishes deliveries in progress. Returns how many are
+    /// left or dropped, with one reason. It stops early if `give_up` returns true.
     pub fn deliver(
         &self,
         permissions: Permissions,

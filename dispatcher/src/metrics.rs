@@ -38,10 +38,10 @@ struct Shared {
     health: Health,
     state: PathBuf,
     starts: u64,
-    /// The folders whose disks must have free space.
+    /// The folders on the disks that must have free space.
     folders: Vec<PathBuf>,
     clock: SteadyClock,
-    /// `None` while the frontier is being opened.
+    /// The values that the loop published last; `None` while the frontier is being opened.
     loop_metrics: Mutex<Option<Arc<LoopMetrics>>>,
     counts: Mutex<Counts>,
 }
@@ -52,12 +52,12 @@ struct LoopMetrics {
     core: CoreMetrics,
     turns: Histogram,
     traffic: BTreeMap<&'static str, Traffic>,
-    /// `None`: there is no journal.
+    /// How far other dispatchers are behind this one; `None` if there is no journal.
     standbys: Option<StandbysReport>,
 }
 
 impl Metrics {
-    /// Starts to serve metrics, if configured.
+    /// Starts to serve metrics, if the settings give an address for them.
     pub(crate) fn start(
         setup: &DispatcherSetup,
         health: Health,
@@ -85,7 +85,7 @@ impl Metrics {
         }))
     }
 
-    /// Starts to count the rows of the frontier in this state folder, which is open now.
+    /// Starts to count the rows of the frontier (the file of tasks) in this state folder. It must be open already.
     pub(crate) fn begin_counts(&mut self, state: &Path) -> Result<(), Fault> {
         let (asked, shared) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
         let conditions = move || asked.hold_conditions();

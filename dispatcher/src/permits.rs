@@ -1,15 +1,15 @@
 //! Limits the dispatcher's work for clients. A client's work in progress is counted for its connection, for its key,
-//! and for all clients together. The counts are of requests, from their arrival until their answers have left; of
-//! their bytes, until they are answered; and of the bytes of answers that the client has not read.
+//! and for all clients together. Three things are counted: requests, until their answers were sent; the bytes of
+//! requests, until they are answered; and the bytes of answers that the client has not read.
 //!
-//! A request beyond a limit is refused, for now, before it is read. A short request ([`SMALL_BYTES`]) of a client with
+//! A request beyond a limit is refused for now, before it is read. A short request ([`SMALL_BYTES`]) of a client with
 //! nothing else in progress is always admitted. So a client that sends one short request at a time is never refused
 //! because of others, unless its key has requests in progress on too many connections. A client that continues to send
 //! without reading its refusals gets no more refusals until its work is within the limits again. If it still continues,
 //! it floods: its connection is closed.
 //!
-//! A [`Permit`] accompanies its request and then the answer. When it is dropped, it returns its share, whether and
-//! however the request was answered.
+//! A [`Permit`] accompanies a request and then its answer. Dropping it gives its share back, however the request was
+//! answered.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -50,8 +50,8 @@ pub(crate) const TOO_MUCH: &str = "too many requests at once: read the pending a
 const TOO_MANY_CONNECTIONS: &str =
     "this key has requests pending on too many connections: use fewer, or wait for their answers";
 
-/// A client whose pending work exceeds this many times its limits gets no more refusals. If it then sends as much
-/// again, it is disconnected.
+/// A client whose work in progress exceeds its limits this many times gets no more refusals (it is unheard). If it then
+/// sends as much again, it is disconnected.
 const UNHEARD_BEYOND: usize = 4;
 
 /// A request of at most this size is always admitted if its sender has nothing else in progress.
@@ -66,7 +66,7 @@ struct Account {
     requests: AtomicUsize,
     bytes: AtomicUsize,
     answer_bytes: AtomicUsize,
-    /// The number of connections with work in progress. Only counted for keys.
+    /// The number of connections with work in progress. It is only counted for keys.
     connections: AtomicUsize,
 }
 
@@ -82,12 +82,12 @@ impl Account {
 #[derive(Debug, Default)]
 struct Connection {
     own: Account,
-    /// The account of the connection's key. `None` on this machine without keys.
+    /// The account of the connection's key; `None` if the socket has no keys.
     key: Option<Arc<Account>>,
     all: Arc<TotalAccount>,
     is_gone: AtomicBool,
-    /// Whether the connection has sent so much that its requests are not even refused, until its work is within the
-    /// limits again.
+    /// Whether the connection is unheard: it has sent so much that it does not even get refusals, until its work is
+    /// within the limits again.
     is_unheard: AtomicBool,
     /// The messages that the connection has sent while it is unheard.
     unheard: Account,
@@ -112,7 +112,8 @@ impl Connection {
         accounts.any(|(account, bounds)| account.exceeds(bounds, more_bytes, times))
     }
 
-    /// Whether the connection has nothing in progress while its key's other connections in use reach the limit.
+    /// Whether the connection would be one too many: it has nothing in progress, and its key has work in progress on as
+    /// many other connections as allowed.
     fn exceeds_connection_limit(&self) -> bool {
         let key = self.key.as_deref();
         let busy = key.map_or(0, |key| key.connections.load(Relaxed));
@@ -168,7 +169,7 @@ impl SharedPermits {
 pub(crate) enum MessageAdmission {
     Heard,
     Unheard,
-    /// The connection has been unheard for long and still sends.
+    /// The connection has long been unheard (gets no more refusals) and still sends.
     Flood,
 }
 
@@ -176,18 +177,18 @@ pub(crate) enum MessageAdmission {
 #[derive(Debug)]
 pub(crate) enum Admission {
     Taken(Permit),
-    /// The sender has too much in progress, as the text says. The permit is for the refusal.
+    /// The sender has too much in progress; the text says why. The permit is for the answer that refuses the request.
     Refused(Permit, &'static str),
     /// The sender does not read its refusals, so it gets no more of them.
     Unheard,
 }
 
 impl Permits {
-    /// Decides about a request of this size.
+    /// Decides whether to admit a request of this size.
     pub(crate) fn admit(&mut self, peer: &Peer, key: Option<&Arc<str>>, bytes: usize) -> Admission {
         let all = Arc::clone(&self.all);
         let key = key.map(|key| self.keys.get_or_insert(key, Account::default));
-        // A new connection may have the identity of one that is gone.
+        // The identity of a closed connection may be used again by a new one.
         self.connections
             .remove_if(peer, |one| one.is_gone.load(Relaxed));
         let connection = self.connections.get_or_insert(peer, || Connection {
@@ -220,7 +221,7 @@ impl Permits {
         }
     }
 
-    /// Decides whether a message of a connection is heard at all. This is cheap, even for the messages of a flood.
+    /// Decides whether a message of a connection is handled at all. This is cheap, even for the messages of a flood.
     pub(crate) fn message_admission(&self, peer: &Peer, bytes: usize) -> MessageAdmission {
         let known = self.connections.held.get(peer).and_then(Weak::upgrade);
         let unheard = known.filter(|one| {
@@ -238,7 +239,7 @@ impl Permits {
         }
     }
 
-    /// A gauge that shows whether further long requests have to wait.
+    /// A handle that shows whether further long requests have to wait.
     pub(crate) fn gauge(&self) -> Gauge {
         Gauge(Arc::clone(&self.all))
     }
@@ -343,10 +344,10 @@ impl FrameAttachment for AnswerPermit {
     }
 }
 
-/// Values that exist as long as someone else holds them.
+/// A map of values that exist only as long as someone else holds them.
 struct WeakMap<K, V> {
     held: HashMap<K, Weak<V>>,
-    /// Once there are this many entries, unused ones are dropped.
+    /// When the map has this many entries, unused ones are dropped.
     prune_at: usize,
 }
 

@@ -1,9 +1,9 @@
-//! Postpones outcomes to later turns of the dispatcher's loop, so that no turn takes long.
+//! Postpones outcomes of tasks to later turns of the dispatcher's loop, so that no turn takes long.
 //!
 //! An outcome may bring the 50,000 URLs of a sitemap, and hundreds of such outcomes may wait. A turn takes
-//! [`TURN_BYTES`] of outcomes and leaves the rest, in order, to later ones. All other events precede them, above all
-//! heartbeats: they are answered after the turn, and without the answers supervisors stop fetching. Outcomes come by
-//! a socket of their own, so their order relative to other messages does not matter.
+//! [`TURN_BYTES`] of outcomes and leaves the rest, in order, to later turns. All other events come first, above all
+//! heartbeats: they are answered after the turn, and without the answers supervisors stop fetching. Outcomes have a
+//! socket of their own, so their order relative to other messages does not matter.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ impl<E> PostponedEvents<E> {
         self.0.is_empty()
     }
 
-    /// Puts back the events that a turn did not get to. They come first in the next one.
+    /// Puts back events that a turn had no time for. They come first in the next turn.
     pub(crate) fn put_back(&mut self, left: impl Iterator<Item = (usize, E)>) {
         let behind = std::mem::take(&mut self.0);
         self.0 = left.chain(behind).collect();

@@ -1,6 +1,5 @@
-//! Reloads everything that can change while the dispatcher runs: the mappings and some settings. They are read and
-//! checked on a separate thread, because that may take seconds; the loop continues meanwhile. If there is a fault,
-//! nothing changes.
+//! Reloads the mappings and the settings that can change while the dispatcher runs. They are read and checked on a
+//! separate thread, because that may take seconds. If they have a fault, nothing changes.
 
 use std::sync::mpsc;
 

@@ -1,10 +1,10 @@
-//! Reads the requests that arrive on the control socket, on separate threads. So a list of a hundred thousand
+//! Parses the requests that arrive on the control socket, on separate threads. So a list of a hundred thousand
 //! requests, or a pattern that takes long to compile, does not delay the dispatcher's loop.
 //!
-//! Requests beyond a sender's limits are refused unread ([`crate::permits`]), and so are those that its rights
-//! certainly forbid. Senders take turns. One of two threads reads only short requests, so that they never wait for
-//! long ones of others. A long request is read once those before it are mostly carried out. The requests of one
-//! sender are read in their order, one after another.
+//! Requests beyond a sender's limits are refused unread ([`crate::permits`]), and so are requests that its rights
+//! certainly forbid. Senders take turns. One of the two threads reads only short requests, so that these never wait for
+//! long requests of others. A long request is read only when most of the earlier ones have been carried out. The
+//! requests of one sender are read in their order, one after another.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,10 +28,10 @@ const MOST_READ_BYTES: usize = 24 << 20;
 /// How often to check whether a long request may be read.
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
-/// The approximate memory of a short request when it is read.
+/// The approximate memory of a parsed short request, in bytes.
 const BYTES_OF_A_REQUEST: usize = 1_024;
 
-/// A client's request after it was read: valid, or with the reason for its refusal.
+/// A client's request after parsing: valid, or with the reason for its refusal.
 pub(crate) struct ClientRequest {
     pub(crate) requester: Requester,
     pub(crate) asked: Result<ControlRequest, Refusal>,
@@ -45,7 +45,7 @@ struct Frame {
 
 enum FrameContent {
     Unread(Vec<u8>),
-    /// A refusal, which is sent when it is the sender's turn, so that answers keep their order.
+    /// A refusal. It waits for the sender's turn, so that answers keep their order.
     Refused(Refusal),
     UnreadFeed,
 }
@@ -62,7 +62,7 @@ impl Frame {
 /// The handle of the reading threads. They end when this is dropped and everything is read.
 pub(crate) struct RequestReader {
     permits: SharedPermits,
-    /// Logs senders that are not heard, each once a minute.
+    /// Limits the log lines about senders that are not heard to one a minute for each.
     unheard: RefusalLog,
     /// Whether only processes of this user reach the control socket. Then requests are not limited.
     is_private: bool,
@@ -84,7 +84,7 @@ struct WaitingFrames {
 }
 
 impl RequestReader {
-    /// `is_private`: only processes of this user reach the control socket.
+    /// Starts the reading threads. `is_private` says that only processes of this user reach the control socket.
     pub(crate) fn start(
         clock: SteadyClock,
         is_private: bool,
@@ -121,7 +121,7 @@ impl RequestReader {
         })
     }
 
-    /// Whether messages of this connection are handled at all.
+    /// Decides whether messages of this connection are handled at all.
     pub(crate) fn judge_message(&self, peer: &Peer, bytes: usize) -> MessageAdmission {
         match self.is_private {
             true => MessageAdmission::Heard,
@@ -134,7 +134,7 @@ impl RequestReader {
         self.enqueue_content(requester, FrameContent::Unread(frame));
     }
 
-    /// Queues the refusal of crawl requests that were not read, because their sender has only read access
+    /// Queues the refusal of crawl requests without reading them, because their sender has only read access
     /// ([`rights::is_refused_unread`]).
     pub(crate) fn enqueue_unread(&mut self, requester: Requester) {
         self.enqueue_content(requester, FrameContent::UnreadFeed);
@@ -210,7 +210,7 @@ impl Shared {
             if waiting.is_closed && waiting.frames.is_empty() {
                 return None;
             }
-            // No signal reports room for a long request, so it is polled for.
+            // Nothing signals that there is room for a long request again, so this is polled for.
             waiting = match has_room {
                 true => self
                     .changed

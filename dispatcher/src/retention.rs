@@ -6,19 +6,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 use webfill_store::{DropResult, RetentionConfig, Store};
 
-/// How often old data is dropped. Between two rounds, samples may exceed their limit.
+/// How often old data is dropped. Between two rounds, the stored data may exceed its limits.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// The wait after a failure of the store, which may be momentary.
+/// The wait after a failure of the store, which may be over soon.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// The wait after a step, in durations of that step: the steps take at most a quarter of the time.
+/// The wait after a step, as a multiple of the step's duration. With 3, the steps take at most a quarter of the time.
 const REST_AFTER_STEP: u32 = 3;
 
 pub(crate) struct Retention {
     config: RetentionConfig,
     next: Instant,
-    /// The rows dropped in the present round.
+    /// How many rows were dropped in the present round.
     dropped: DropResult,
 }
 

@@ -1,6 +1,6 @@
-//! Judges the lists of a finished crawl: which of their earlier rows are gone. Judges one list at a time, so that
-//! nothing else waits for long. The frontier keeps a note of the crawl until its lists are judged; if the process
-//! dies before, they are judged again.
+//! Judges the lists of a finished crawl: which of their earlier rows are gone. It judges one list at a time, so that
+//! nothing else waits for long. The frontier (the file of tasks) has a note of each crawl whose lists are not judged
+//! yet; if the process dies, the next one judges them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use webfill_store::{
     check_and_mark_missing_rows,
 };
 
-/// The maximum number of crawls whose judged state is remembered.
+/// The most crawls whose judged state is remembered.
 const MOST_KEPT: usize = 10_000;
 
-/// The state of a crawl when it was judged: the run that it belongs to, if it is one of a watch, and its counts.
+/// The state of a crawl when it was judged: the run of the watch that it belongs to, if any, and its counts.
 type CheckedState = (Value, Map<String, Value>);
 
-/// The crawls whose lists are to be judged.
+/// Queues the crawls whose lists are to be judged, and judges them.
 #[derive(Default)]
 pub(crate) struct ListChecker {
     waiting: VecDeque<CrawlId>,
     present: Option<(CrawlId, Lists)>,
-    /// The states of crawls when they were judged: unchanged ones need not be judged again.
+    /// The states of crawls when they were judged. A crawl in the same state need not be judged again.
     judged: HashMap<CrawlId, CheckedState>,
-    /// The frontier's notes of crawls whose lists wait to be judged or are being judged.
+    /// The numbers of the frontier's notes of crawls that wait to be judged or are being judged.
     notes: HashMap<CrawlId, i64>,
 }
 
 impl ListChecker {
-    /// Queues the lists of a crawl if it is finished and has changed since they were judged. Returns the note if
-    /// nothing is left to judge.
+    /// Queues the lists of a crawl if it is finished and has changed since they were last judged. Returns the note of
+    /// the crawl if nothing is left to judge.
     pub(crate) fn queue_unless_checked(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
         if crawl.state != CrawlState::Finished {
             self.judged.remove(&crawl.id);
@@ -85,7 +85,7 @@ impl ListChecker {
             Err(error) => {
                 match error.is_retry() {
                     true => self.waiting.push_back(crawl),
-                    // The next process judges the crawl again.
+                    // The note stays in the frontier, so the next process judges the crawl again.
                     false => drop(self.notes.remove(&crawl)),
                 }
                 return Err(error);

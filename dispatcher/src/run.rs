@@ -1,5 +1,5 @@
 //! The dispatcher process: one loop. Each turn applies the events that have arrived to the core, leases due tasks,
-//! commits everything in one transaction (group commit), and only then sends the results.
+//! commits everything in one transaction (group commit), and sends the results only after that.
 
 mod answering;
 mod arriving;
@@ -60,8 +60,8 @@ use crate::store_writer::{StoreWriter, WriteResult};
 /// The maximum time that one turn spends on events other than clients' requests.
 const EVENTS_FOR: Duration = Duration::from_millis(250);
 
-/// The maximum time that one turn spends on work that time alone makes due, and on handing out tasks. Each of their
-/// steps is small.
+/// The most time that one turn spends on work that has become due (`TICK_FOR`), and on handing out tasks. Both consist
+/// of small steps.
 const TICK_FOR: Duration = Duration::from_millis(100);
 const HANDING_OUT_FOR: Duration = Duration::from_millis(150);
 
@@ -111,7 +111,8 @@ pub fn run(
         (gate, tenure),
         event_sender(&events, Event::WriteResult),
     )?;
-    // The frontier is opened before the sockets, so that clients are answered as soon as they can connect.
+    // The frontier (the file of tasks) is opened before the sockets, so that clients are answered as soon as they can
+    // connect.
     service_manager.notify_status("opens the frontier".to_owned());
     let opens = || open_core(&setup, mappings, clock);
     let core = match &journalled {
@@ -170,8 +171,8 @@ impl Process {
         arrived: &mpsc::Receiver<Event>,
         sockets: Sockets,
     ) -> Result<ExitStatus, Fault> {
-        // The first turn may take a moment. Health checks must not report an unopened frontier to someone who has
-        // read `ready`.
+        // The first turn may take a moment. Health checks must not report an unopened frontier to anyone who has read
+        // the line `ready`.
         self.note_turn(self.clock.now_ms());
         webfill_service::say!("ready");
         self.service_manager.notify_ready();
@@ -181,7 +182,7 @@ impl Process {
         let closed = self.close(arrived);
         drop(sockets);
         match ended.and_then(|status| closed.map(|()| status)) {
-            // The service manager restarts the process, as after any failure.
+            // The process ends with an error, so that the service manager restarts it, as after any failure.
             Ok(_) if is_handed_over => Err(Fault::error(
                 "handed over, as `webfill dispatcher --hand-over` has asked: this dispatcher ends, and stands by when \
                  it is started again",
@@ -231,7 +232,7 @@ struct Process {
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
-    /// The commits on their way into the journal; `None`: there is no journal.
+    /// The commits on their way to the journal; `None` if there is no journal.
     journalled: Option<JournalledCommits>,
     inbox: Inbox,
     clock: SteadyClock,
@@ -241,11 +242,11 @@ struct Process {
     store_writer: StoreWriter,
     firehose: Firehose,
     extraction_health: ExtractionHealth,
-    /// The thread that judges changed pages; `None` once the process is closing.
+    /// The thread that compares pages with their earlier versions; `None` once the process is closing.
     content_changes: Option<ContentChanges>,
     /// HTTP requests that wait for their answers.
     pending_requests: PendingRequests,
-    /// The protection of HTTP requests.
+    /// The tokens and TLS files that protect HTTP requests.
     protection: SharedProtection,
     health: Health,
     metrics: Option<Metrics>,
@@ -297,7 +298,7 @@ impl Process {
         }
     }
 
-    /// Carries out the effects of a commit that is durable.
+    /// Carries out the effects of a commit that is stored durably.
     fn carry_out(&mut self, mut committed: Committed, now_ms: i64) -> Result<(), Fault> {
         self.send_committed(&mut committed);
         self.begin_reloads(committed.reloads_asked);
@@ -315,7 +316,7 @@ impl Process {
         self.core.commit(now_ms)
     }
 
-    /// Starts the feeders of runs that have begun. Called after the commit.
+    /// Starts the feeders of runs that have begun. It must be called after the commit.
     fn advance_feeders(&mut self, orders: Vec<FeederOrder>) -> Result<(), Fault> {
         let core = &self.core;
         let is_over = |watch: &str, run| core.run_state(watch, run)["over"] == true;
@@ -328,13 +329,14 @@ impl Process {
         Ok(())
     }
 
-    /// Passes the core's requests for changes to the thread that reads them.
+    /// Passes requests for changes of pages from the core to the thread that reads them.
     fn request_changes(&mut self, asked: Vec<ChangesRequest>, now_ms: i64) -> Result<(), Fault> {
         let Some(change_reader) = &self.change_reader else {
             return Ok(());
         };
         for unread in change_reader.request(asked) {
-            // If the thread is gone, the core is answered at once, so that the ends of runs do not wait.
+            // If the thread has ended, the core gets an answer immediately, so that runs can end without waiting for
+            // it.
             let answer = ChangesAnswer {
                 asked: unread,
                 found: ChangesResult::Late,
@@ -356,8 +358,8 @@ impl Process {
         Duration::from_millis(wait_ms.max(1) as u64).min(IDLE)
     }
 
-    /// Applies the arrived events, messages of supervisors first, because their leases depend on the answers.
-    /// Whatever does not fit into the time is left to the next turn.
+    /// Applies the arrived events. Messages of supervisors come first, because their leases depend on the answers.
+    /// Events for which there is no time are left to the next turn.
     fn apply_events(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
         let now_ms = self.clock.now_ms();
         let until = Instant::now() + EVENTS_FOR;
@@ -372,7 +374,7 @@ impl Process {
             }
             let applied = match event {
                 Event::Frame(frame) => self.apply_frame(frame, now_ms),
-                // Requests wait for their senders' turns.
+                // Requests wait in a queue in which senders take turns.
                 Event::Request(request) => {
                     self.inbox.add_request(request);
                     Ok(())
@@ -419,7 +421,7 @@ impl Process {
         }
     }
 
-    /// Sends the messages and store writes of a commit. Answers leave once the audit log has their actions.
+    /// Sends the messages and store writes of a commit. Answers are sent later, once the audit log has their actions.
     fn send_committed(&mut self, committed: &mut Committed) {
         let mut answers = Vec::new();
         for message in committed.outgoing.drain(..) {

@@ -1,5 +1,5 @@
-//! Snapshots of the dispatcher's file in the store. A thread makes one, or receives one, while the dispatcher's loop
-//! continues.
+//! Snapshots of the dispatcher's file, which are kept in the store. A thread makes or receives a snapshot while the
+//! dispatcher's loop continues.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -20,32 +20,33 @@ use webfill_store::journal::JournalStore;
 use crate::config::JournalSetup;
 use crate::journal::GROUP;
 
-/// How many bytes of the file become one part. A document of MongoDB may have 16 MB.
+/// How many bytes of the file are stored as one part. A document of MongoDB may have 16 MB.
 const PART_BYTES: usize = 8 << 20;
 
-/// The lowest level compresses a dispatcher's file to a fourth. That takes less time than to send the whole file.
+/// The lowest level of compression. It makes a dispatcher's file four times smaller, in less time than the whole file
+/// would take to send.
 const COMPRESSION: i32 = 1;
 
-/// How many times a part is tried while the store does not answer, and the wait between two tries.
+/// How many times a command is tried while the store does not answer, and the wait between two tries.
 const TRIES: usize = 120;
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The copies in the state folder while a snapshot is sent or received.
+/// The names of the file's copies in the state folder while a snapshot is sent or received.
 const SENT: &str = "dispatcher.db.sent";
 const RECEIVED: &str = "dispatcher.db.received";
 
 /// The end of the thread's work.
 pub(crate) enum SnapshotEnd {
-    /// A snapshot is in the store. `None`: there was a later one already.
+    /// A snapshot is in the store; `None` if the store had a later one already.
     Made(Option<Snapshot>),
-    /// A snapshot is in this file, with the journal applied up to this record.
+    /// A snapshot was received into this file. It contains the journal up to this record.
     Received(PathBuf, Applied),
-    /// A later snapshot has replaced the one that was on its way.
+    /// A later snapshot has replaced the one that was being received.
     Superseded,
 }
 
-/// The handle of the thread that makes or receives a snapshot. The thread continues when this value is dropped, but its
-/// end is not noticed then.
+/// The handle of the thread that makes or receives a snapshot. If it is dropped, the thread continues, but nobody
+/// learns its result.
 pub(crate) struct SnapshotThread {
     end: Receiver<Result<SnapshotEnd, Fault>>,
     moved_bytes: Arc<AtomicU64>,
@@ -97,7 +98,7 @@ impl SnapshotThread {
                     let store = JournalStore::connect(&uri, GROUP).await;
                     work(store.map_err(store_fault)?, moved).await
                 });
-                // Fails only if nobody waits for it any more.
+                // An error means that nobody waits for the result any more.
                 let _ = sender.send(end);
             })
             .map_err(fault)?;
@@ -115,7 +116,7 @@ impl SnapshotThread {
         }
     }
 
-    /// How many bytes of the file are sent or received.
+    /// How many bytes of the file were sent or received so far.
     pub(crate) fn moved_bytes(&self) -> u64 {
         self.moved_bytes.load(Ordering::Relaxed)
     }
@@ -130,7 +131,7 @@ async fn make(
     let copy = state.join(SENT);
     let applied = frontier::make_snapshot(state, &copy).map_err(Fault::error)?;
     let sent = send(store, &copy, (applied, maker), moved).await;
-    // A copy that stays behind is removed before the next one is made.
+    // An error is harmless: a copy that is left is removed before the next one is made.
     let _ = std::fs::remove_file(&copy);
     sent
 }
@@ -212,7 +213,7 @@ async fn receive(
     }
 }
 
-/// Runs a command again while the store does not answer.
+/// Runs a command, and repeats it while the store does not answer.
 async fn retry<R>(mut command: impl AsyncFnMut() -> Result<R, StoreError>) -> Result<R, Fault> {
     for _ in 1..TRIES {
         match command().await {

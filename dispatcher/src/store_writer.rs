@@ -35,12 +35,12 @@ use crate::tenure_gate::TenureGate;
 
 /// An entry of the thread's queue.
 enum QueuedWrite {
-    /// The crawl's latest state, taken from [`LatestStates`] when it is written.
+    /// A crawl, by its id. Its latest state is taken from [`LatestStates`] when it is written.
     Crawl(CrawlId),
     Other(StoreWrite),
 }
 
-/// The latest state of each crawl in the queue.
+/// The latest state of each crawl that waits in the queue.
 type LatestStates = Arc<Mutex<HashMap<CrawlId, CrawlWrite>>>;
 
 /// The handle of the thread that writes to the store.
@@ -124,8 +124,8 @@ impl StoreWriter {
         self.store.set_mapping_rules(rules);
     }
 
-    /// Writes everything queued and ends the thread. Waits no longer than `until`, if it is given; otherwise also for
-    /// a store that is away.
+    /// Writes everything that is queued, and ends the thread. It waits no longer than `until`; without `until`, it also
+    /// waits for a store that is away.
     pub fn finish(self, until: Option<std::time::Instant>) {
         drop(self.queue);
         if !wait_for_end(self.thread, until) {
@@ -160,7 +160,7 @@ impl StoreWriter {
     }
 }
 
-/// With more waiting states of crawls than this, the store cannot keep up.
+/// If more states of crawls than this wait, the store cannot keep up.
 const BEHIND: usize = 1_000;
 
 /// How often the store is checked while there are no writes.
@@ -204,7 +204,7 @@ async fn run_writer(
                 }
                 Err(error) if error.is_entry_refusal() => {
                     log_refused(&entry, &error);
-                    // The refused write is reported as written, so that later ones are not held up.
+                    // A write that the store refuses is reported as written, so that later writes are not held up.
                     match &entry {
                         StoreWrite::SiteStates(states) => {
                             on_written(WriteResult::SiteStatesWritten { last: states.last });
@@ -252,14 +252,14 @@ fn log_refused(write: &StoreWrite, error: &StoreError) {
     );
 }
 
-/// The thread's queue, and its other work.
+/// The thread's queue of writes, and its other work.
 struct WriteQueue {
     queued: mpsc::UnboundedReceiver<QueuedWrite>,
     states: LatestStates,
     retention: Retention,
     lists: ListChecker,
     judges_lists: Arc<AtomicBool>,
-    /// When to check the store, unless something is written before.
+    /// When the store is checked next, unless something is written before.
     check_at: Instant,
 }
 
@@ -297,7 +297,8 @@ impl WriteQueue {
         }
     }
 
-    /// Notes that a crawl was written. Returns its note if it has no lists to judge.
+    /// Queues the lists of a crawl that was just written. Returns the frontier's note of the crawl if it has no lists
+    /// to judge.
     fn queue_lists_of_written(&mut self, entry: &StoreWrite) -> Option<i64> {
         let StoreWrite::Crawl(CrawlWrite { crawl, note }) = entry else {
             return None;
@@ -308,7 +309,7 @@ impl WriteQueue {
         }
     }
 
-    /// Judges the next list. Returns the note of its crawl if that was the last one.
+    /// Judges the next list. Returns the frontier's note of its crawl if that was its last list.
     async fn judge_next_list(&mut self, store: &Arc<dyn Store>) -> Option<i64> {
         match self.lists.judge_next_list(store).await {
             Ok(note) => note,

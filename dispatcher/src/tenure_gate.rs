@@ -1,4 +1,4 @@
-//! Lets a dispatcher write to the store only as long as its tenure lasts. So a dispatcher that was suspended and
+//! Lets a dispatcher write to the store only while it has the right to serve. So a dispatcher that was suspended and
 //! replaced meanwhile does not overwrite the data of its successor.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use webfill_service::boot_clock::boot_ms;
 
-/// How often a closed gate is checked.
+/// How often a closed gate is checked again.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// The time until which this dispatcher may write, shared by the loop and the threads that write.
@@ -15,7 +15,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct TenureGate(Arc<AtomicU64>);
 
 impl TenureGate {
-    /// The gate of a dispatcher without a journal: nobody can replace it.
+    /// The gate of a dispatcher without a journal. It never closes, because no other dispatcher can take over.
     pub(crate) fn always_open() -> TenureGate {
         TenureGate(Arc::new(AtomicU64::new(u64::MAX)))
     }

@@ -86,7 +86,7 @@ fn feeds_of_one_second_are_one_line_for_each_sender() {
             audited_feed(at_ms, "b", "c1", 3),
         ]);
         world.log.write(vec![audited_feed(at_ms, "a", "c2", 3)]);
-        // Every answered action is in the log by now.
+        // Every action that was answered is in the log.
         let so_far = world.lines();
         assert_eq!(so_far.len(), 2, "{so_far:?}");
         assert_eq!(so_far[0]["accepted"], 5 * (turn + 1));
@@ -159,7 +159,7 @@ fn so_many_crawls_are_named_and_no_more() {
     );
 }
 
-/// A client that feeds under very many names must not hide others' feeds, nor its own.
+/// A client that feeds under very many names must hide neither other clients' feeds nor its own.
 #[test]
 fn above_the_most_sums_feeds_are_lines_of_their_own() {
     let mut world = World::new();
@@ -181,7 +181,7 @@ fn above_the_most_sums_feeds_are_lines_of_their_own() {
         MOST_SUMS + 3 * 50,
         "three lines for each above"
     );
-    // In the next second these feeds have room among the sums.
+    // In the next second, these feeds fit into the sums again.
     let further = (0..3).map(|turn| audited_feed(9_000 + turn, "s1049", "c", 2));
     world.log.write(further.collect());
     assert_eq!(world.lines().len(), lines.len() + 1);

@@ -1,4 +1,4 @@
-//! HTTP answers: always JSON.
+//! Builds HTTP answers, which are always JSON.
 
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};

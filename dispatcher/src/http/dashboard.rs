@@ -1,5 +1,5 @@
-//! The fleet, as seen by the dashboard: its actions go to the dispatcher's loop with the visitor's rights, like those
-//! of any other client.
+//! Connects the dashboard to the dispatcher's loop. An action on the dashboard becomes a request with the visitor's
+//! rights, like a request of any other client.
 
 use async_trait::async_trait;
 use serde_json::Value;

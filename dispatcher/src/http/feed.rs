@@ -15,13 +15,13 @@ use super::body::{read_whole, refusal};
 use super::guard::{MediaType, media_type};
 use super::{HttpRequest, refusal_status};
 
-/// Lines are handed to the dispatcher in batches of this many.
+/// How many lines of a stream are handed to the dispatcher at a time.
 const BATCH: usize = 1_000;
 
 /// A batch is handed over earlier once its lines have this many bytes.
 pub(super) const MOST_BATCH_BYTES: usize = 2 << 20;
 
-/// A batch is also handed over earlier once its compiled patterns take more memory than this.
+/// A batch is also handed over earlier once the compiled patterns of its requests take more memory than this.
 const MOST_COMPILED_BYTES: usize = 8 << 20;
 
 /// The longest line, in bytes.
@@ -45,7 +45,7 @@ impl HttpRequest {
             Err(refusal) => return refusal,
         };
         let (bytes, now_ms) = (body.len(), self.service.clock.wall_ms());
-        // Parsing a long list may take a while, and this thread serves all connections.
+        // A separate thread parses the list, because that may take a while, and this thread serves all connections.
         let parsed = move || webfill_api::parse_question(&body, now_ms);
         let Ok(question) = tokio::task::spawn_blocking(parsed).await else {
             return refusal_answer(500, "the request could not be read");
@@ -66,7 +66,7 @@ impl HttpRequest {
     }
 }
 
-/// A stream of lines in progress.
+/// A stream of lines that is being read.
 struct FeedStream<'a> {
     visit: &'a HttpRequest,
     parser: RequestParser,
@@ -98,14 +98,14 @@ impl FeedStream<'_> {
         }
     }
 
-    /// Reads the stream to its end, and answers the client. After a fault in the stream, the lines handed over before
-    /// it stay accepted.
+    /// Reads the stream to its end, and answers the client. If the stream has a fault, lines that were handed over
+    /// before it stay accepted.
     async fn read_and_answer(mut self, body: Incoming) -> Answer {
         match self.read_all(body).await {
             Ok(()) => self.into_answer(),
             Err(refusal) => {
                 self.batch = Batch::default();
-                // Refused lines go to the audit log even if the stream fails.
+                // The last batch is sent even if the stream fails, because its refused lines belong in the audit log.
                 let _ = self.send_batch().await;
                 refusal
             }
@@ -175,8 +175,8 @@ impl FeedStream<'_> {
         }
     }
 
-    /// Hands the pending lines to the dispatcher and waits until they are durable. The wait slows down clients that
-    /// send faster.
+    /// Hands the collected lines to the dispatcher, and waits until they are stored durably. The wait slows down
+    /// clients that send faster.
     async fn send_batch(&mut self) -> Result<(), Answer> {
         if self.batch.is_empty() && self.unaudited.count() == 0 {
             return Ok(());
@@ -193,7 +193,7 @@ impl FeedStream<'_> {
             return Err(refusal_answer(503, "the dispatcher does not answer"));
         };
         if answer.get("error").is_some() {
-            // The batch was refused as a whole; earlier batches stay accepted.
+            // The batch was refused as a whole; the lines of earlier batches stay accepted.
             answer["accepted"] = self.accepted.into();
             return Err(json_answer(refusal_status(&answer), answer));
         }

@@ -1,4 +1,4 @@
-//! HTTP requests that wait for the dispatcher's loop. Its answers are routed back to them here.
+//! HTTP requests that wait for the dispatcher's loop, and the way its answers get back to them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ struct OpenRequests {
     answers: HashMap<u64, oneshot::Sender<Value>>,
 }
 
-/// A request in progress. Dropping it, because the client has left, cancels the wait for its answer.
+/// A request in progress. It is dropped if the client disconnects; then nothing waits for its answer any more.
 struct OpenRequest<'a> {
     pending_requests: &'a PendingRequests,
     number: u64,
@@ -58,7 +58,7 @@ impl PendingRequests {
     /// Passes the loop's answer to the request with this number, if it still waits.
     pub(crate) fn answer(&self, number: u64, answer: Value) {
         if let Some(asking) = self.lock_open().answers.remove(&number) {
-            // An error means that the client has left meanwhile.
+            // An error means that the client has disconnected.
             let _ = asking.send(answer);
         }
     }

@@ -8,7 +8,7 @@ use super::*;
 use crate::permits::SharedPermits;
 use crate::request_reader::ClientRequest;
 
-/// The health of a dispatcher whose loop runs.
+/// The health of a dispatcher whose loop has turned.
 fn turning_health() -> Health {
     let health = Health::new();
     health.note_turn(None);
@@ -19,7 +19,7 @@ fn pending_requests(on_request: impl Fn(ClientRequest) + Send + Sync + 'static) 
     PendingRequests::new(SharedPermits::default(), on_request)
 }
 
-/// Starts a service whose loop answers with this function.
+/// Starts an HTTP service whose requests are answered by this function.
 fn serve_with(answer: impl Fn(ControlRequest) -> Value + Send + 'static) -> SocketAddr {
     let (ask, asked) = mpsc::channel::<ClientRequest>();
     let ask = Mutex::new(ask);
@@ -49,7 +49,7 @@ fn serve_with(answer: impl Fn(ControlRequest) -> Value + Send + 'static) -> Sock
     .unwrap()
 }
 
-/// Starts a service that accepts every batch, and answers everything else with the request as it was read.
+/// Starts an HTTP service that accepts every batch, and answers any other request with the request as it was read.
 fn serve_accepting() -> SocketAddr {
     serve_with(|asked| match asked {
         ControlRequest::Feed { batch, .. } => json!({"accepted": batch.len()}),
@@ -158,7 +158,7 @@ fn lines_are_taken_in_in_parts_and_faulty_ones_left_out() {
     assert_eq!(sizes.try_iter().collect::<Vec<_>>(), [1_000, 1_000, 501]);
 }
 
-/// The audit log needs the refused lines even if the stream has no others or breaks off.
+/// The audit log needs the refused lines of a stream even if the stream has no other lines or breaks off.
 #[test]
 fn refused_lines_are_handed_over_for_the_audit_log() {
     let (heard, reported) = mpsc::channel();
@@ -237,7 +237,7 @@ fn a_body_that_is_too_large_is_refused_before_it_has_arrived() {
 fn what_one_address_has_under_way_is_bounded_and_more_is_refused_for_now() {
     let to = serve_accepting();
     let head = "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 16777216\r\n\r\n";
-    // The server waits for the body only if it takes the request.
+    // The server asks for the body only if it takes the request.
     let begin = |moment_ms| {
         let mut stream = TcpStream::connect(to).unwrap();
         stream.write_all(head.as_bytes()).unwrap();
@@ -290,7 +290,7 @@ fn a_loop_that_has_ended_is_reported() {
     )
     .unwrap();
     let asking = std::thread::spawn(move || get(to, "/status").0);
-    // The dashboard asks for its history as well, so the first wait may not be the one of this request.
+    // The dashboard also sends a request for its history, so the first one that waits may not be that of this test.
     while !asking.is_finished() {
         forgetful.cancel_all();
         std::thread::yield_now();

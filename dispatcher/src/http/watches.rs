@@ -1,4 +1,4 @@
-//! Watches by HTTP: one path for all of them, and one for each.
+//! HTTP requests about watches: one path for all of them, and one path for each.
 
 use hyper::body::Incoming;
 use hyper::{Method, Request};

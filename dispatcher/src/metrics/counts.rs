@@ -1,7 +1,7 @@
-//! Counts rows in the frontier's file, on a thread with a read-only connection of its own, besides the loop. It walks
-//! the tables in slices, each in a short transaction, so that the write-ahead log can be checkpointed in between, and
-//! works at most a tenth of the time. So its cost is bounded however large the frontier is; the counts of a large one
-//! are merely older.
+//! Counts rows in the frontier (the file of tasks), on a thread of its own with a read-only connection. It walks the
+//! tables in slices, each in a short transaction, so that the write-ahead log can be checkpointed in between. It works
+//! at most a tenth of the time, so its cost is bounded however large the frontier is; the counts of a large one are
+//! only older.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,17 +21,17 @@ use crate::clock::SteadyClock;
 /// The number of rows counted in one transaction.
 const SLICE: i64 = 20_000;
 
-/// How long the thread works at a time, and how long it sleeps in between.
+/// How long the thread works at a time, and how long it sleeps between.
 const WORK: Duration = Duration::from_millis(200);
 const EVERY: Duration = Duration::from_secs(2);
 
 /// How long the thread waits for a lock. It needs one only while the file is being opened or closed.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
-/// The results of the last complete walks.
+/// The results of the last complete walks through the tables.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Counts {
-    /// `None`: not counted yet.
+    /// The counts of crawls; `None` if they were not counted yet.
     pub(super) crawls: Option<CrawlTotals>,
     pub(super) sites: Option<SiteTotals>,
     pub(super) records: Option<RecordTotals>,
@@ -58,7 +58,8 @@ pub(super) struct CrawlTotals {
 pub(super) struct SiteTotals {
     pub(super) by_state: BTreeMap<String, u64>,
     pub(super) backing_off: BTreeMap<String, u64>,
-    /// The sites outside the window that could be fetched from now, by the lane of their next crawl.
+    /// How many sites outside memory could be fetched from now, by the lane (with or without a browser) of their next
+    /// crawl.
     pub(super) due: BTreeMap<Lane, u64>,
 }
 
@@ -75,8 +76,8 @@ pub(super) struct NotificationTotals {
     pub(super) oldest_made_ms: Option<i64>,
 }
 
-/// The counting thread's handle; the thread ends when this is dropped. Drop it before the frontier is closed, because
-/// closing checkpoints the write-ahead log only if no other connection is open.
+/// The handle of the counting thread, which ends when the handle is dropped. Drop it before the frontier is closed,
+/// because closing checkpoints the write-ahead log only if no other connection is open.
 pub(super) struct CountsThread {
     /// Nothing is ever sent: dropping the sender stops the thread.
     stop: Option<Sender<()>>,
@@ -90,7 +91,7 @@ impl Drop for CountsThread {
     }
 }
 
-/// Starts the thread.
+/// Starts the counting thread.
 pub(super) fn start(
     state: &Path,
     clock: SteadyClock,
@@ -124,13 +125,13 @@ fn run_counting(
     let mut has_failed = false;
     loop {
         let counted = open_read_only(file).and_then(|db| {
-            // The file is opened each time, so that nothing is held while the thread sleeps.
+            // The file is opened for each round, so that no connection is open while the thread sleeps.
             counting.advance_walks(&db, conditions().as_ref(), clock.now_ms(), WORK)
         });
         match counted {
             Ok(()) => has_failed = false,
             Err(error) => {
-                // The results of earlier walks stay. Only the failed walk starts over.
+                // The results of earlier walks stay, and only the failed walk starts from the beginning.
                 if !std::mem::replace(&mut has_failed, true) {
                     tracing::warn!(event = "counts_failed", %error, "tasks, sites and records are not counted for now");
                 }
@@ -160,13 +161,13 @@ struct CountWalks {
     records: TableWalk<RecordTotals>,
     notifications: Option<NotificationTotals>,
     waits: TableWalk<WaitTotals, (i64, i64)>,
-    /// Since when crawls wait, as found by the last walk.
+    /// Since when crawls have been waiting, as found by the last walk.
     since: WaitStarts,
 }
 
 impl CountWalks {
-    /// Continues the walks for about this time. `conditions`: those that are not in the file; `None`: not published
-    /// yet.
+    /// Continues the walks for about `work`. `conditions` are the reasons for waiting that are not in the file; `None`
+    /// if the loop has not published them yet.
     fn advance_walks(
         &mut self,
         db: &Connection,
@@ -175,7 +176,7 @@ impl CountWalks {
         work: Duration,
     ) -> Result<()> {
         self.notifications = Some(count_waiting_notifications(db)?);
-        // Each walk has its share of the time, so that none waits for a longer one.
+        // Each walk has an equal share of the time, so that no walk waits for a longer one.
         let share = work / 4;
         if let Some(conditions) = conditions {
             self.count_waits(db, conditions, now_ms, share)?;
@@ -231,7 +232,7 @@ impl CountWalks {
     }
 }
 
-/// A walk through one table, which starts over when it has reached the end.
+/// A walk through one table. It starts again when it has reached the end.
 #[derive(Debug, Default)]
 struct TableWalk<T, P = i64> {
     /// The last row that was counted.
@@ -243,8 +244,8 @@ struct TableWalk<T, P = i64> {
 }
 
 impl<T: Default, P: Copy + Default> TableWalk<T, P> {
-    /// Counts slices until the end of the table or until the time is used up. `slice` adds the rows after a position
-    /// and returns the position of the last of them, or `None` at the end. Returns whether the end was reached.
+    /// Counts slices until the end of the table, or until the time is used up. `slice` adds the rows after a position,
+    /// and returns the position of the last one, or `None` at the end. Returns whether the end was reached.
     fn advance(
         &mut self,
         time: Duration,
@@ -254,7 +255,7 @@ impl<T: Default, P: Copy + Default> TableWalk<T, P> {
         loop {
             match slice(self.after, &mut self.sum) {
                 Err(error) => {
-                    // The failed slice may have been added in part, so the walk starts over.
+                    // A part of the failed slice may have been added, so the walk starts from the beginning.
                     self.sum = T::default();
                     self.after = P::default();
                     return Err(error);
@@ -363,7 +364,7 @@ fn lane_of_crawl(
     Ok((!is_held).then(|| read_lane(lane)))
 }
 
-/// Counts all waiting notifications at once: the outbox bounds their number, and they have an index of their own.
+/// Counts all waiting notifications at once, not in slices: their number is bounded, and they have an index.
 fn count_waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     let sql = "SELECT count(*), min(made_ms) FROM notifications WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.query_row([], |row| {
@@ -374,13 +375,13 @@ fn count_waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     })
 }
 
-/// The lane in the settings of a crawl.
+/// The lane (with or without a browser) in the settings of a crawl; `http` if it is missing.
 pub(super) fn read_lane(lane: Option<String>) -> Lane {
     lane.and_then(|lane| lane.parse().ok())
         .unwrap_or(Lane::Http)
 }
 
-/// A count, or a `total()`, which SQLite returns as a float.
+/// Reads a count. A `total()` of SQLite is a float.
 fn read_count(row: &Row<'_>, column: usize) -> Result<u64> {
     row.get::<_, f64>(column).map(|number| number as u64)
 }
@@ -487,7 +488,7 @@ mod tests {
              INSERT INTO records (id, name, resolved) SELECT n * 3, n, n % 2 FROM n;",
         )
         .unwrap();
-        // With no time at all, each call counts one slice.
+        // Without any time, each call counts one slice.
         assert_eq!(count_in_rounds(&folder, 3, Duration::ZERO).records, None);
         let records = count_in_rounds(&folder, 4, Duration::ZERO).records.unwrap();
         assert_eq!((records.records, records.resolved), (45_000, 22_500));

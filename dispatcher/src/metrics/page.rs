@@ -51,7 +51,7 @@ impl Shared {
         .set_value(last_backup_ms(&self.state).unwrap_or(0) as f64 / 1_000.0);
         let (is_store_away, answers) = self.health.store_state();
         add_store(&mut page, is_store_away, &answers);
-        // The loop takes the locks, too, so nothing is written while holding them.
+        // The locks are released before anything is written, because the loop takes them too.
         let of_loop = lock(&self.loop_metrics).clone();
         let counts = lock(&self.counts).clone();
         if let Some(of_loop) = of_loop {
@@ -63,7 +63,7 @@ impl Shared {
     }
 }
 
-/// A page with all series of the dispatcher, for the reference: as if all of them were published and counted.
+/// A page with all metrics of the dispatcher, as if each had a value. The reference in the manual is made from it.
 pub fn sample_page() -> String {
     let of_loop = LoopMetrics {
         at: Instant::now(),
@@ -164,7 +164,7 @@ impl LoopMetrics {
         self.add_set_aside_to(page);
     }
 
-    /// Adds the present state: leases, and the window of sites.
+    /// Adds the present state of the queue: leases, and the sites held in memory.
     fn add_queue_to(&self, page: &mut Exposition) {
         page.add_gauge(
             "webfill_leases",
@@ -360,7 +360,7 @@ impl Counts {
     }
 }
 
-/// Adds the due sites: those in the window, and those outside it, which are counted in the file.
+/// Adds the number of due sites: those held in memory, and those that are counted in the file.
 fn add_due_sites(page: &mut Exposition, core: &CoreMetrics, counts: &Counts) {
     let (Some(sites), Some(waits)) = (&counts.sites, &counts.waits) else {
         return;
@@ -380,7 +380,7 @@ fn add_due_sites(page: &mut Exposition, core: &CoreMetrics, counts: &Counts) {
     }
 }
 
-/// Adds how far the next dispatcher is behind this one, with a journal.
+/// Adds how far the dispatchers that stand by are behind this one, if there is a journal.
 fn add_standbys(page: &mut Exposition, report: &StandbysReport) {
     page.add_gauge(
         "webfill_journal_record",

@@ -1,8 +1,9 @@
-//! Why queued tasks wait, and since when: counted in the frontier's file, besides the loop, crawl by crawl.
+//! Counts why queued tasks wait, and since when, in the frontier (the file of tasks), crawl by crawl. It does not
+//! disturb the loop.
 //!
-//! A crawl that is held as a whole costs one row. For any other crawl each of its sites is read: all queued tasks of
+//! A crawl that is held as a whole costs one row. For any other crawl, each of its sites is read: all queued tasks of
 //! the crawl at a site count for the reason that holds the site. Conditions that are not in the file (which lanes are
-//! served, which applications are at a limit) come from the loop's last publication.
+//! served, which applications are at a limit) come from the values that the loop published last.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ use super::counts::read_lane;
 /// The number of sites read in one transaction.
 const SLICE: i64 = 5_000;
 
-/// The maximum number of crawls whose start of waiting is remembered. Further ones count as waiting since now.
+/// The most crawls for which the start of their waiting is remembered. Other crawls count as waiting since now.
 const MOST_REMEMBERED: usize = 20_000;
 
 /// Why a queued task waits. The list is closed; each reason has a label in the metrics.
@@ -29,11 +30,11 @@ pub(super) enum WaitReason {
     Pause,
     /// The task's site backs off, or the task has failed and is retried later.
     Backoff,
-    /// The delay of the task's site, or the pace of its application.
+    /// The delay between two requests to the task's site, or the pace of its application.
     Delay,
     /// The task could be fetched, but the store accepts no writes.
     Store,
-    /// The task could be fetched, and waits for a supervisor with room.
+    /// The task could be fetched, but no supervisor has room for it yet.
     Turn,
 }
 
@@ -61,11 +62,11 @@ impl WaitReason {
     }
 }
 
-/// The tasks that wait for one reason.
+/// The number of tasks that wait for one reason, and since when.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct WaitTotal {
     pub(super) tasks: u64,
-    /// When the task that has waited longest for this reason alone began to wait.
+    /// Since when the task that has waited longest for this reason has been waiting.
     pub(super) since_ms: Option<i64>,
 }
 
@@ -73,7 +74,7 @@ pub(super) struct WaitTotal {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitTotals {
     by: HashMap<WaitReason, WaitTotal>,
-    /// Sites that could be fetched from now, if a supervisor of the lane `browser` were connected. A site counts for
+    /// How many sites could be fetched from now if a supervisor with a browser were connected. A site counts once for
     /// each crawl.
     pub(super) unserved_sites: u64,
     /// Since when each crawl has waited for each of its present reasons without interruption.
@@ -87,13 +88,13 @@ impl WaitTotals {
         self.by.get(&waits_for).copied().unwrap_or_default()
     }
 
-    /// Takes the starts of waiting that this walk found, for the next walk.
+    /// Takes out the starts of waiting that this walk has found. The next walk needs them.
     pub(super) fn take_starts(&mut self) -> WaitStarts {
         std::mem::take(&mut self.since)
     }
 
-    /// Adds tasks to a reason. `since_ms`: since when only this reason holds them; `None`: their wait ends by itself,
-    /// at a known time.
+    /// Adds tasks to a reason. `since_ms` is when only this reason began to hold them; `None` if their wait ends by
+    /// itself at a known time.
     fn add(&mut self, waits_for: WaitReason, tasks: u64, since_ms: Option<i64>) {
         let waiting = self.by.entry(waits_for).or_default();
         waiting.tasks += tasks;
@@ -105,7 +106,7 @@ impl WaitTotals {
 pub(super) struct WaitCounter<'c> {
     pub(super) db: &'c Connection,
     pub(super) conditions: &'c HoldConditions,
-    /// The starts of waiting that the last walk found.
+    /// Since when crawls have been waiting, as found by the last walk.
     pub(super) before: &'c WaitStarts,
     pub(super) now_ms: i64,
 }
@@ -116,7 +117,7 @@ struct CrawlQueue {
     app: String,
     tasks: u64,
     is_paused: bool,
-    /// The crawl was stopped or has expired, and its queue is being closed.
+    /// Whether the crawl was stopped or has expired, so that its queue is being closed.
     is_over: bool,
     lane: Lane,
     is_at_limit: bool,
@@ -137,8 +138,8 @@ struct SiteQueue {
 }
 
 impl WaitCounter<'_> {
-    /// Counts one slice. `after`: the crawl to continue with, and its last counted site. Returns the next such
-    /// position, or `None` at the end.
+    /// Counts one slice. `after` is the crawl to continue with, and its site that was counted last. Returns the
+    /// position after this slice, or `None` at the end.
     pub(super) fn count_slice(
         &self,
         after: (i64, i64),
@@ -237,8 +238,8 @@ impl WaitCounter<'_> {
         sites.collect()
     }
 
-    /// The sites that have nothing to hand out because no supervisor serves the lane of this crawl, and are due
-    /// otherwise. At most a slice of them is counted.
+    /// Counts the sites from which nothing is handed out only because no supervisor serves the lane of this crawl.
+    /// Sites that are not due do not count. At most a slice of them is counted.
     fn count_unserved_due_sites(&self, crawl: i64) -> Result<u64> {
         let sql = "SELECT count(*) FROM (
                        SELECT 1 FROM crawl_sites INDEXED BY crawl_sites_held
@@ -274,7 +275,7 @@ impl WaitCounter<'_> {
         let since_ms = match waits_for {
             WaitReason::Delay => None,
             WaitReason::Backoff => site.backoff_since_ms,
-            // The site's delay held the tasks until the site was due, so this wait begins no earlier.
+            // Until the site was due, its delay held the tasks. So the wait for the present reason begins no earlier.
             _ => Some(
                 self.record_wait_start(queue, waits_for, sum)
                     .max(site.due_ms),
@@ -283,7 +284,7 @@ impl WaitCounter<'_> {
         sum.add(waits_for, site.tasks, since_ms);
     }
 
-    /// Since when a crawl has waited for this reason, as far as this process has seen.
+    /// Records and returns since when a crawl has waited for this reason, as far as this process has observed.
     fn record_wait_start(
         &self,
         queue: &CrawlQueue,
@@ -323,7 +324,7 @@ mod tests {
         }
     }
 
-    /// One complete walk.
+    /// Makes one complete walk through all crawls.
     fn count_all_waits(
         db: &Connection,
         conditions: &HoldConditions,
@@ -344,7 +345,7 @@ mod tests {
         sum
     }
 
-    /// The number of tasks that wait for each reason, without reasons that hold none.
+    /// The number of tasks that wait for each reason. Reasons without tasks are left out.
     fn nonzero_waits(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
         let all = WaitReason::ALL.into_iter();
         all.map(|waits_for| (waits_for.as_str(), sum.total_for_reason(waits_for).tasks))
@@ -492,8 +493,8 @@ mod tests {
         );
     }
 
-    /// The crawl has a task at each of five sites: one waits outside the window, two have nothing to hand out, one of
-    /// them parked; one is parked and not due, and one is parked because its task is retried later.
+    /// The crawl has a task at each of five sites. One site waits outside memory. Two have nothing to hand out, and one
+    /// of them is parked. One is parked and not due. One is parked because its task is retried later.
     #[test]
     fn sites_of_an_unserved_lane_are_counted_if_they_are_due() {
         let (_folder, db) = frontier_database(

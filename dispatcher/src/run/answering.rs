@@ -1,7 +1,7 @@
-//! Sends the answers to requests on a separate thread, which writes the audit log first. So every answered action is
+//! Sends the answers to requests on a separate thread, which writes the audit log before. So every answered action is
 //! in the log, and the loop does not wait for a second disk write after its commit.
 //!
-//! Answers leave in the order of their commits, with or without entries for the log, because a client may have
+//! Answers are sent in the order of their commits, with or without entries in the log, because a client may have
 //! several requests in progress. Commits that arrive meanwhile share one write and one sync. At most [`MOST_WAITING`]
 //! commits wait; if the disk is slower than the loop, the loop waits here and takes no further requests.
 
@@ -26,14 +26,14 @@ const MOST_WAITING: usize = 16;
 /// How often to retry the log after a failure, while nothing is added to it.
 const TRIED_EVERY: Duration = Duration::from_millis(500);
 
-/// The answers that may leave after a commit, and the log entries that must be written before.
+/// The answers that may be sent after a commit, and the log entries that must be written before.
 #[derive(Default)]
 pub(super) struct CommittedAnswers {
     pub(super) audited: Vec<Audited>,
     pub(super) answers: Vec<(Client, Value)>,
 }
 
-/// The channels by which answers leave.
+/// The ways by which answers are sent: sockets and HTTP.
 pub(super) struct AnswerChannels {
     pub(super) outbox: Outbox,
     pub(super) pending_requests: PendingRequests,
@@ -60,9 +60,9 @@ impl AnswerChannels {
     }
 }
 
-/// The loop's handle of the answering thread.
+/// The loop's handle for sending answers.
 pub(super) enum AnswerSender {
-    /// There is no audit log, so answers leave at once and without a thread.
+    /// There is no audit log, so answers are sent immediately and without a thread.
     AtOnce(AnswerChannels),
     Noted {
         sender: SyncSender<CommittedAnswers>,
@@ -102,7 +102,7 @@ impl AnswerSender {
         }
     }
 
-    /// Waits until all answers have left.
+    /// Waits until all answers are sent.
     pub(super) fn finish(self) {
         if let AnswerSender::Noted { sender, thread } = self {
             drop(sender);
@@ -128,7 +128,7 @@ fn answer_all(mut log: AuditLog, ways: &AnswerChannels, commits: &Receiver<Commi
     }
 }
 
-/// Merges a commit with those that have arrived since.
+/// Merges a commit with later ones that have arrived already, so that they share one write.
 fn merge_pending(
     first: CommittedAnswers,
     commits: &Receiver<CommittedAnswers>,

@@ -1,5 +1,5 @@
-//! The end of the dispatcher: committed results are sent, stored pages are judged for a while, and then the threads
-//! end.
+//! The end of the dispatcher process. Committed results are sent, stored pages are judged for a while (their changes
+//! and health), and then the threads end.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use super::Process;
 use super::events::Event;
 use super::opening::frontier_fault;
 
-/// How long an ending dispatcher continues to judge stored pages. The first value is for one machine after the crawl
-/// is over, so that its changes are reported with its end. The second is for one machine after an interruption. The
-/// third is for a fleet, where the successor judges the rest and waits for the ports.
+/// How long an ending dispatcher continues to judge stored pages: on one machine after the crawl is over, so that its
+/// changes are reported with its end; on one machine after an interruption; and in a fleet, where the next dispatcher
+/// judges the rest and waits for the ports.
 const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
 const LAST_READ: Duration = Duration::from_secs(10);
 const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
 
-/// The maximum time that a dispatcher of a fleet takes to end, even if its store is slow or away, because the fleet
-/// waits for the next dispatcher. That one stores whatever these threads have not stored by then, as after a crash.
+/// The longest time in which the threads of a fleet's dispatcher end, even if the store is slow or away, because the
+/// fleet waits for the next dispatcher. That one stores what is left, as after a crash.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long an ending dispatcher waits until the journal has its last commit. If the journal does not get it, no effect
-/// of that commit leaves.
+/// How long an ending dispatcher waits until its last commit is in the journal. If it does not get there, none of the
+/// commit's effects are carried out.
 const LAST_COMMIT_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long an ending dispatcher waits until its lease is given up. If that fails, the next dispatcher waits for the
-/// end of the lease.
+/// How long an ending dispatcher waits until its lease (the right to serve) is given up. If that fails, the next
+/// dispatcher waits until the lease expires.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(2);
 
 impl Process {
@@ -41,8 +41,8 @@ impl Process {
         Ok(ExitStatus::Done)
     }
 
-    /// Sends the final counters and the final states of the crawls, and ends the threads. After a fault of the
-    /// frontier nothing can be committed, and so nothing is sent.
+    /// Sends the final counters and the final states of the crawls, and ends the threads. If the frontier has failed,
+    /// nothing can be committed, and so nothing is sent.
     pub(super) fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
         let until = self.ends_alone.then(|| Instant::now() + ENDS_WITHIN);
         // Workers store a page before they report it, so every reported page can be judged.
@@ -69,7 +69,7 @@ impl Process {
         self.answering.finish();
         self.pending_requests.cancel_all();
         self.store_writer.finish(until);
-        // The last pages are stored by now, and so are the states of their sites.
+        // The last pages, and the states of their sites, are stored by now.
         let patience = match self.ends_alone {
             true => LAST_READ_OF_FLEET,
             false => LAST_READ,
@@ -82,7 +82,7 @@ impl Process {
         closed
     }
 
-    /// How long changed pages are still judged. In a fleet, being drained does not mean that the crawls are over.
+    /// How long changed pages are still judged. In a fleet, the crawls may not be over, so this is short.
     fn last_read_duration(&self) -> Duration {
         match self.ends_alone {
             true => LAST_READ_OF_FLEET,

@@ -39,7 +39,7 @@ pub(super) enum Event {
 #[derive(Default)]
 pub(super) struct Inbox {
     postponed: PostponedEvents<Event>,
-    /// Requests that wait for their senders' turns.
+    /// Requests of clients. Senders take turns.
     pub(super) requests: FairQueue<ClientRequest>,
 }
 
@@ -52,7 +52,7 @@ impl Inbox {
         self.requests.push(request.requester.sender(), request);
     }
 
-    /// Puts back the events that a turn did not get to.
+    /// Puts back events that a turn had no time for.
     pub(super) fn put_back(&mut self, left: impl Iterator<Item = Event>) {
         self.postponed
             .put_back(left.map(|event| (outcome_bytes(&event).unwrap_or(0), event)));
@@ -91,8 +91,8 @@ impl Inbox {
     }
 }
 
-/// Returns a function that sends a thread's reports to the loop. Sends fail only while the process ends, because the
-/// loop outlives the threads.
+/// A function that sends a thread's reports to the loop as events. An error is ignored: the loop outlives the threads,
+/// so sending fails only while the process ends.
 pub(super) fn event_sender<T: 'static>(
     events: &mpsc::Sender<Event>,
     event: fn(T) -> Event,

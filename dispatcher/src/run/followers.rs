@@ -1,4 +1,5 @@
-//! Starts the threads beside the loop that follow the store and deliver notifications.
+//! Starts the threads that work beside the loop: those that read the store for changes, and the one that delivers
+//! notifications.
 
 use std::sync::{Arc, mpsc};
 
@@ -11,7 +12,7 @@ use super::sockets::FIREHOSE;
 use crate::config::DispatcherSetup;
 use crate::delivery::Deliveries;
 
-/// The threads that follow the store, and deliver notifications.
+/// The handles of the threads that read the store for changes, and of the one that delivers notifications.
 pub(super) struct Followers {
     pub(super) firehose: Firehose,
     pub(super) extraction_health: ExtractionHealth,

@@ -1,4 +1,5 @@
-//! The commits of a dispatcher with a journal: their effects are held until the journal has their records.
+//! The commits of a dispatcher with a journal. Their effects, such as messages, are held back until the journal
+//! contains the commit's record.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -20,8 +21,8 @@ use super::upkeep::JournalUpkeep;
 use crate::journal::{JournalConnection, JournalReport};
 use crate::tenure_gate::TenureGate;
 
-/// How often the dispatcher's own file is brought up to date. In between, the journal has the commits that the file
-/// lacks.
+/// How often the dispatcher's own file is brought up to date. Until then, commits that the file lacks are in the
+/// journal.
 const KEEP_EVERY_MS: u64 = 1_000;
 
 /// The longest wait for an answer while the loop can do nothing else, so that the loop still reports that it is alive.
@@ -32,7 +33,7 @@ pub(super) struct JournalledCommits {
     upkeep: JournalUpkeep,
     connection: JournalConnection,
     gate: TenureGate,
-    /// The effects of commits, each with the number of the record that they wait for.
+    /// The effects of commits that are held back, each with the number of the journal record that it waits for.
     held: VecDeque<(u64, Committed)>,
     next_tick_ms: u64,
     times: AppendTimes,
@@ -40,9 +41,9 @@ pub(super) struct JournalledCommits {
     is_hand_over_asked: bool,
     /// When the file was last brought up to date.
     kept_ms: u64,
-    /// Why the journal takes no records for now.
+    /// Why the journal takes no records for now; `None` if it does.
     away: Option<String>,
-    /// Whether another dispatcher serves, or the journal has failed: nothing may leave any more.
+    /// Whether another dispatcher serves, or the journal has failed. Then no more effects are carried out.
     is_over: bool,
 }
 
@@ -64,19 +65,19 @@ impl JournalledCommits {
         }
     }
 
-    /// Keeps the lease while `work` runs, which may take longer than a lease.
+    /// Renews the lease (the right to serve) while `work` runs, which may take longer than the lease lasts.
     pub(super) fn keep_lease_during<R>(&self, work: impl FnOnce() -> R) -> R {
         let epoch = self.epoch();
         let every = Duration::from_millis(TICK_MS);
         self.connection.renew_during(epoch, every, work)
     }
 
-    /// Why the journal takes no records for now.
+    /// Why the journal takes no records for now; `None` if it does.
     pub(super) fn away_reason(&self) -> Option<&str> {
         self.away.as_deref()
     }
 
-    /// Adds the changes of a commit to the journal, and holds its effects.
+    /// Adds the changes of a commit to the journal, and holds back its effects.
     fn journal_and_hold(&mut self, mut committed: Committed) {
         let now_ms = boot_ms();
         let mut number = self.member.last_appended_number();
@@ -88,7 +89,7 @@ impl JournalledCommits {
         self.connection.send(self.member.take_requests());
     }
 
-    /// The next commit whose effects may leave.
+    /// Takes out the next commit whose effects may be carried out.
     fn take_due_commit(&mut self) -> Option<Committed> {
         let (number, _) = self.held.front()?;
         let may_leave = !self.is_over && self.member.can_release_effects(*number, boot_ms());
@@ -96,7 +97,7 @@ impl JournalledCommits {
         due.map(|(_, committed)| committed)
     }
 
-    /// Exchanges requests and answers with the journal. Waits for an answer at most for `within`.
+    /// Sends requests to the journal and reads its answers. Waits for an answer at most for `within`.
     fn exchange_with_journal(&mut self, within: Duration) -> Result<(), Fault> {
         let now_ms = boot_ms();
         if now_ms >= self.next_tick_ms {
@@ -131,7 +132,7 @@ impl JournalledCommits {
                 self.note_survey(&survey);
                 return Ok(());
             }
-            // Only requests to the journal show whether the store is away.
+            // Ignored: whether the store is away is judged only by requests to the journal.
             JournalReport::NotSurveyed(_) => return Ok(()),
             JournalReport::Away(why) => {
                 if self.away.is_none() {
@@ -164,7 +165,7 @@ impl JournalledCommits {
         };
     }
 
-    /// The dispatchers that stand by, as of the last survey.
+    /// The dispatchers that stand by, as they were last reported.
     pub(super) fn standbys(&self) -> &StandbysReport {
         &self.standbys
     }
@@ -178,7 +179,8 @@ impl JournalledCommits {
         self.member.epoch().unwrap_or_default()
     }
 
-    /// Whether the loop must wait: too much is on its way, or the file is to be brought up to date.
+    /// Whether the loop must wait: too many records are on their way to the journal, or the file must be brought up to
+    /// date.
     fn is_busy(&self) -> bool {
         self.member.is_full() || (self.is_file_update_due() && !self.member.is_idle())
     }
@@ -187,7 +189,7 @@ impl JournalledCommits {
         boot_ms() >= self.kept_ms + KEEP_EVERY_MS
     }
 
-    /// Brings the file up to date, if the journal has all commits.
+    /// Brings the dispatcher's file up to date, if all commits are in the journal.
     fn update_file(&mut self, core: &mut Core) -> Result<(), FrontierError> {
         if self.is_over || !self.member.is_idle() {
             return Ok(());
@@ -199,7 +201,7 @@ impl JournalledCommits {
         })
     }
 
-    /// Gives the lease up, so that the next dispatcher need not wait for its end.
+    /// Gives up the lease (the right to serve), so that the next dispatcher need not wait until it expires.
     pub(super) fn hand_over(mut self, until: Instant) {
         if self.is_over || !self.member.is_idle() {
             return;
@@ -219,7 +221,7 @@ impl JournalledCommits {
 }
 
 impl Process {
-    /// Lets the effects of a commit leave. With a journal, they leave once it has their record.
+    /// Carries out the effects of a commit. With a journal, they wait until the journal has the commit's record.
     pub(super) fn finish_commit(&mut self, committed: Committed, now_ms: i64) -> Result<(), Fault> {
         let Some(journalled) = &mut self.journalled else {
             return self.carry_out(committed, now_ms);
@@ -228,7 +230,7 @@ impl Process {
         self.release_held_effects(Duration::ZERO)
     }
 
-    /// Releases effects whose records are in the journal.
+    /// Carries out the held-back effects whose records are in the journal.
     fn release_held_effects(&mut self, within: Duration) -> Result<(), Fault> {
         if let Some(journalled) = &mut self.journalled {
             journalled.exchange_with_journal(within)?;
@@ -255,13 +257,13 @@ impl Process {
         journalled.is_some_and(JournalledCommits::is_hand_over_asked)
     }
 
-    /// The dispatchers that stand by; `None`: there is no journal.
+    /// The dispatchers that stand by; `None` if there is no journal.
     pub(super) fn standbys(&self) -> Option<StandbysReport> {
         let journalled = self.journalled.as_ref()?;
         Some(journalled.standbys().clone())
     }
 
-    /// Waits while too much is on its way into the journal.
+    /// Waits while too many records are on their way to the journal.
     pub(super) fn await_journal(&mut self) -> Result<(), Fault> {
         let is_busy = |process: &Process| {
             let journalled = process.journalled.as_ref();
@@ -274,7 +276,7 @@ impl Process {
         Ok(())
     }
 
-    /// Sends the last commits of an ending dispatcher, and brings its file up to date.
+    /// Carries out the last commits of an ending dispatcher, and brings its file up to date.
     pub(super) fn finish_last_commit(
         &mut self,
         mut last: Committed,

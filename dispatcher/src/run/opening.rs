@@ -1,4 +1,4 @@
-//! Opens the core before there are sockets, and turns its errors into faults of the process.
+//! Opens the core before the sockets are opened, and turns its errors into faults of the process.
 
 use std::path::Path;
 

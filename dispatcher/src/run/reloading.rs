@@ -1,4 +1,4 @@
-//! Reloads: requested by a signal or a client, read on a separate thread, applied by the loop.
+//! Reloads the settings: a signal or a client requests it, a separate thread reads them, and the loop applies them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use webfill_service::signals;
 use super::Process;
 
 impl Process {
-    /// Writes the changes of the allow lists since the last turn to the audit log, whoever made them.
+    /// Adds all changes of the allow lists since the last turn to the audit log.
     pub(super) fn audit_list_changes(&mut self) {
         let now_ms = self.clock.now_ms();
         for change in self.outbox.take_list_changes() {
@@ -48,7 +48,7 @@ impl Process {
                 self.refused_reload = None;
             }
             Err(fault) => {
-                // A signal gets no answer, so the refusal is printed.
+                // Nobody waits for the answer to a signal, so its refusal is printed.
                 if ended.asked.client.is_none() {
                     webfill_service::say!(
                         "webfill: reload refused, nothing changed: {}",

@@ -1,5 +1,5 @@
-//! Handles the requests of clients, for a limited time in each turn of the loop, however many wait. Long lists are
-//! taken in pieces in between.
+//! Handles the requests of clients, in each turn of the loop for a limited time, however many wait. Long lists are
+//! carried out in pieces, between other requests.
 
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ impl Process {
         ignore_pruned(done, ()).map_err(frontier_fault)
     }
 
-    /// Whether nobody waits for the answer to this client's request any more.
+    /// Whether nobody waits for the answer to this request any more.
     fn has_no_receiver(&self, client: &Client) -> bool {
         match client {
             Client::Http(asker) => !self.pending_requests.is_waited_for(asker.number),

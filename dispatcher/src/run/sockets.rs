@@ -26,7 +26,7 @@ pub(super) fn socket_metric_name(socket: SocketName) -> &'static str {
     }
 }
 
-/// Fails if a port is in use, before the frontier is touched.
+/// Checks that the ports are free before the frontier (the file of tasks) is opened.
 pub(super) fn check_ports(at: &Endpoints) -> Result<(), Fault> {
     for endpoint in [&at.tasks, &at.outcomes, &at.control, &at.firehose] {
         let Some(address) = endpoint.strip_prefix("tcp://") else {
@@ -57,7 +57,8 @@ pub(super) fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
     let control = SocketSpec::bind(CONTROL, Pattern::Router, &at.control)
         .with_server_keys(keys, Role::Client);
     let control = match at.control.starts_with("ipc://") {
-        // Only `webfill crawl` reaches this socket. It waits for each answer, however long its seeds are.
+        // If only `webfill crawl` reaches this socket, it needs no limits: `webfill crawl` waits for each answer,
+        // however long its list of seeds is.
         true => control,
         false => control.for_clients(),
     };
@@ -71,7 +72,7 @@ pub(super) fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
             .with_server_keys(keys, Role::Client),
     ];
     if let Some(feeders) = &setup.feeders {
-        // This socket is in a folder that only this user can access, so it needs no keys.
+        // The socket of the feeders is in a folder that only this user can access, so it needs no keys.
         let endpoint = &feeders.endpoint;
         specs.push(
             SocketSpec::bind(FEEDERS, Pattern::Router, endpoint)

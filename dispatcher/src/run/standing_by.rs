@@ -1,5 +1,6 @@
-//! A dispatcher of a group before it serves: it applies the journal to its file, and waits until it may take the lease.
-//! If records that it needs are no longer in the journal, it begins anew with a snapshot.
+//! A dispatcher that does not serve yet. It applies the journal of the serving dispatcher to its own file, and waits
+//! until it may take the lease (the right to serve). If records that it needs were removed from the journal, it starts
+//! again from a snapshot.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,10 +31,10 @@ const LEASE_MS: u64 = 5_000;
 /// How often the lease is renewed, and the journal read.
 pub(super) const TICK_MS: u64 = 500;
 
-/// After this long, a request that is not answered is made again.
+/// A request that is not answered within this time is made again.
 const MISSED_AFTER_MS: u64 = 2_000;
 
-/// After this many new tasks, the index of seen URLs is extended. It takes about as long as a tick.
+/// The index of seen URLs is extended each time after this many new tasks. That takes about as long as a tick.
 const INDEX_EVERY: u64 = 200_000;
 
 /// The maximum size of a record in bytes. A document of MongoDB may have 16 MB.
@@ -54,16 +55,16 @@ pub(super) struct Joined {
     pub(super) upkeep: JournalUpkeep,
 }
 
-/// The parts that a dispatcher needs to serve.
+/// Everything that a dispatcher needs to begin serving.
 pub(super) struct Turn {
     pub(super) clock: SteadyClock,
     /// Until when the dispatcher may write to the store.
     pub(super) gate: TenureGate,
-    /// `None`: this is the only dispatcher.
+    /// The commits on their way to the journal; `None` if this is the only dispatcher.
     pub(super) journalled: Option<JournalledCommits>,
 }
 
-/// Waits for this dispatcher's turn to serve, if there may be others. `None`: this dispatcher was asked to end.
+/// Waits until this dispatcher may serve, if there may be others. Returns `None` if it was asked to end.
 pub(super) fn await_turn(
     setup: &DispatcherSetup,
     wake: impl Fn(()) + Send + Sync + 'static,
@@ -80,7 +81,7 @@ pub(super) fn await_turn(
     let joined = stand_by(journal, &setup.state, wake, health, service_manager)?;
     Ok(joined.map(|joined| {
         let gate = TenureGate::closed();
-        // A takeover continues the former dispatcher's time, if its clock is ahead.
+        // After a takeover, time must not go back if the clock of the former dispatcher was ahead.
         let clock = joined.committed_ms;
         Turn {
             clock: clock.map_or_else(SteadyClock::start, SteadyClock::start_after),
@@ -90,9 +91,9 @@ pub(super) fn await_turn(
     }))
 }
 
-/// The present activity of a dispatcher that stands by.
+/// What a dispatcher that stands by is doing.
 enum Phase {
-    /// The dispatcher does not know the journal yet.
+    /// The dispatcher does not know yet whether there is a journal.
     Looking,
     /// The dispatcher reads records, and takes the lease when it may.
     Reading,
@@ -108,21 +109,21 @@ struct StandingBy<'a> {
     member: Member,
     connection: JournalConnection,
     upkeep: JournalUpkeep,
-    /// `None` only while a snapshot replaces the file.
+    /// The dispatcher's own file; `None` only while a snapshot replaces it.
     file: Option<Connection>,
-    /// Whether the file has contents that never were in the journal.
+    /// Whether the file has contents that were never in the journal.
     is_foreign: bool,
     state: &'a Path,
     phase: Phase,
-    /// The last task that the index of seen URLs was extended by.
+    /// The last task whose URL is in the index of seen URLs.
     indexed_task: u64,
-    /// The last record of the journal that is known.
+    /// The number of the last record that the journal is known to have.
     journal_end: u64,
     /// The status that was last reported.
     reported: String,
 }
 
-/// Applies the journal until this dispatcher may serve. `None`: this dispatcher was asked to end.
+/// Applies the journal to the file until this dispatcher may serve. Returns `None` if it was asked to end.
 fn stand_by(
     setup: &JournalSetup,
     state: &Path,
@@ -157,7 +158,7 @@ fn stand_by(
     Ok(None)
 }
 
-/// A member that continues after a record.
+/// Makes a member of the group that continues after this record.
 fn member_after(setup: &JournalSetup, applied: Applied) -> Member {
     let terms = MemberTerms {
         lease_ms: LEASE_MS,
@@ -178,8 +179,8 @@ impl<'a> StandingBy<'a> {
         let fault = |error| file_fault(state, &error);
         let applied = frontier::read_applied_position(&file).map_err(fault)?;
         let is_foreign = applied.number == 0 && !frontier::is_unused(&file).map_err(fault)?;
-        // If the file has contents, the first record has the number 2. So nobody mistakes the journal for one that
-        // begins with an empty file.
+        // If the file has contents, the journal's first record gets the number 2. So no dispatcher takes this journal
+        // for one that begins with an empty file.
         let number = match is_foreign {
             true => 1,
             false => applied.number,
@@ -216,7 +217,7 @@ impl<'a> StandingBy<'a> {
         self.upkeep.on_tick(&self.connection, read, false, now_ms)
     }
 
-    /// Returns whether this dispatcher may serve.
+    /// Handles a report of the journal's thread. Returns whether this dispatcher may serve.
     fn handle_report(&mut self, report: JournalReport) -> Result<bool, Fault> {
         let answer = match report {
             JournalReport::Answer(answer) => answer,
@@ -234,11 +235,11 @@ impl<'a> StandingBy<'a> {
             JournalReport::Failed(fault) => return Err(fault),
         };
         let progress = self.member.handle_answer(answer, boot_ms());
-        // The next records are on their way while these are applied.
+        // The next records are requested before these are applied, so that they arrive in the meantime.
         self.connection.send(self.member.take_requests());
         match progress {
             Err(JournalFault::Gap { .. }) if !self.is_foreign => {
-                // An answer may be older than the snapshot that is on its way, or has come.
+                // An answer may have been sent before a snapshot that is being received, or that was received since.
                 if matches!(self.phase, Phase::Reading) {
                     self.phase = Phase::Missing;
                 }
@@ -279,7 +280,7 @@ impl<'a> StandingBy<'a> {
         Ok(())
     }
 
-    /// Continues from a snapshot that has arrived.
+    /// Continues from a snapshot, which has been received.
     fn end_receiving(&mut self, end: Result<SnapshotEnd, Fault>) -> Result<(), Fault> {
         self.phase = Phase::Looking;
         match end {

@@ -1,5 +1,5 @@
 //! Reports each turn of the loop to `/healthz` and to the service manager, which restarts a process whose loop is
-//! stuck. Also publishes the loop's values for Prometheus.
+//! stuck. Also publishes the loop's values as metrics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ impl Process {
             .notify_alive(|| format_status(supervisors, holds.as_deref(), refused));
     }
 
-    /// Publishes the metrics if they are served and due. `took`: the duration of the last turn.
+    /// Publishes the metrics if they are served and due. `took` is the duration of the last turn.
     pub(super) fn publish_metrics(&mut self, took: Duration, now_ms: i64) {
         let standbys = self.standbys();
         let Some(metrics) = &mut self.metrics else {

@@ -1,5 +1,5 @@
-//! The work of a dispatcher of a group for the journal, besides reading or adding records: it reports about itself,
-//! makes snapshots, and removes records that are no longer needed.
+//! What a dispatcher does for the journal besides reading or adding records. It reports about itself, makes snapshots,
+//! and removes records that are no longer needed.
 
 use std::path::{Path, PathBuf};
 
@@ -43,12 +43,13 @@ impl JournalUpkeep {
         self.setup.instance
     }
 
-    /// Notes records that were read or added, up to this number.
+    /// Counts records that were read or added, up to this number.
     pub(super) fn note_records(&mut self, bytes: u64, number: u64) {
         self.bounds.add(bytes, number);
     }
 
-    /// Called several times in each lease. `record`: the last one that this dispatcher has applied or added.
+    /// Does the work that is due. It must be called several times in each lease. `record` is the last one that this
+    /// dispatcher has applied or added.
     pub(super) fn on_tick(
         &mut self,
         connection: &JournalConnection,
@@ -84,7 +85,7 @@ impl JournalUpkeep {
         }
     }
 
-    /// Notes the end of a snapshot. One that failed is tried again later.
+    /// Handles the end of a snapshot. A snapshot that failed is tried again later.
     fn note_snapshot_end(&mut self) {
         let Some(end) = self.making.as_ref().and_then(SnapshotThread::take_end) else {
             return;

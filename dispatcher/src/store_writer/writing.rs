@@ -12,16 +12,16 @@ use webfill_wire::CrawlKey;
 
 use crate::tenure_gate::TenureGate;
 
-/// The result of a write that the dispatcher's loop must learn.
+/// The result of a write that the dispatcher's loop must handle.
 pub enum WriteResult {
     Backfilled {
         backfill: BackfillWrite,
         resolved: bool,
         links: Vec<String>,
     },
-    /// The page of this backfill is no longer stored.
+    /// The page of this backfill (a stored page to apply to further records) is no longer stored.
     PageDropped(BackfillWrite),
-    /// The values of a page were taken back, and these of its records are incomplete again.
+    /// The values that a page had filled in were removed, and these of its records are incomplete again.
     TakenBack {
         crawl: CrawlKey,
         task: TaskId,
@@ -30,7 +30,7 @@ pub enum WriteResult {
     SiteStatesWritten {
         last: i64,
     },
-    /// A crawl that has ended is written and its lists are judged.
+    /// A crawl that has ended is stored, and its lists are judged.
     CrawlSaved {
         note: i64,
     },
@@ -38,10 +38,11 @@ pub enum WriteResult {
     Failed(Fault),
 }
 
-/// The store, as this dispatcher may write to it.
+/// The store, with the checks that this dispatcher may still write to it.
 pub(super) struct StoreAccess {
     pub(super) store: Arc<dyn Store>,
-    /// Refuses states of crawls and sites once another dispatcher writes them; `None`: this is the only dispatcher.
+    /// Refuses to write states of crawls and sites once another dispatcher writes them; `None` if this is the only
+    /// dispatcher.
     pub(super) fence: Option<FencedStates>,
     pub(super) gate: TenureGate,
 }
@@ -49,7 +50,7 @@ pub(super) struct StoreAccess {
 /// How an attempt to write ended.
 pub(super) enum Attempt {
     Done(Option<WriteResult>),
-    /// Another dispatcher writes now. Nothing was changed.
+    /// Another dispatcher writes now, so nothing was changed.
     Replaced,
 }
 
@@ -123,7 +124,7 @@ async fn write(
     }
 }
 
-/// A crawl as it is stored: if it has ended, with the number of its resolved records.
+/// A crawl in the form in which it is stored. If it has ended, it has the number of its resolved records.
 async fn with_record_counts(store: &Arc<dyn Store>, crawl: &Crawl) -> Result<Crawl, StoreError> {
     let mut crawl = crawl.clone();
     if crawl.finished_at_ms.is_some() {
