@@ -20,7 +20,7 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
 
 const DISPATCHER: u32 = 1;
 
-/// A connection to the dispatcher.
+/// A client of the dispatcher's control socket. It sends one request at a time.
 pub struct ControlClient {
     /// The addresses of the dispatchers. One of them serves at a time.
     endpoints: Vec<String>,

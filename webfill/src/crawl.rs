@@ -88,7 +88,7 @@ pub fn settings_with_flags(options: &CrawlOptions) -> Result<Settings, Fault> {
     Ok(settings)
 }
 
-/// A crawl whose settings are valid.
+/// A crawl whose flags and settings have been checked. It is ready to run.
 pub struct Crawl {
     options: CrawlOptions,
     settings: Settings,
@@ -339,7 +339,6 @@ impl Crawl {
             .transpose()
     }
 
-    /// The state folder of the crawl.
     pub fn state_folder(&self) -> &Path {
         &self.settings.state
     }
@@ -442,7 +441,6 @@ impl Crawl {
         }
     }
 
-    /// The fields that any mapping extracts.
     fn extracted_fields(&self) -> BTreeSet<String> {
         self.fields.values().flatten().cloned().collect()
     }

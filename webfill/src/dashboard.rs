@@ -44,7 +44,7 @@ pub struct DashboardOptions {
     pub config: Option<PathBuf>,
 }
 
-/// The store of the default settings.
+/// The file of the store that the default settings name.
 const DEFAULT_STORE: &str = "webfill.db";
 
 /// How often to check for signals.

@@ -171,7 +171,7 @@ impl Fill {
             self.options.check,
             usize::from(self.options.sample),
             match self.options.web.dispatcher {
-                // A fleet has its own delay.
+                // The delay of a fleet is not known here.
                 Some(_) => None,
                 None => Some(self.settings.politeness.delay()),
             },
@@ -242,8 +242,8 @@ impl Fill {
         if !outdated.is_empty() {
             learning::learn(table, project, pages, &mappings, &outdated)?;
             mappings = Mappings::load(project)?;
-            // If a site is still outdated, nothing could be learned for it. Remove its former mappings, because they
-            // are wrong.
+            // If a site is still outdated (its proposed fields have known values now, or a person has rejected them),
+            // nothing could be learned for it. Remove its former mappings, because they are wrong.
             for site in unseen::outdated_sites(table, pages, &mappings, &withdrawn).keys() {
                 mappings.remove(site)?;
             }
@@ -316,7 +316,8 @@ impl Fill {
         let table = &self.table;
         let most = usize::from(self.options.sample);
         let to_check = sample::links_to_check(table, self.options.check, most);
-        // For each site of links, the fields worth filling. The links may lead to other sites, so those sites decide.
+        // For each site of the table's links, the fields worth filling. If its links redirect to another site, the
+        // fields of that site count.
         let mut fields: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut seen: BTreeSet<(&str, String)> = BTreeSet::new();
         for link in table.links.iter() {

@@ -159,7 +159,6 @@ impl Process {
         }
     }
 
-    /// Restarts the process if it has died.
     fn restart_if_dead(&mut self, config_file: &Path) -> Result<(), Fault> {
         let status = match self.child.try_wait() {
             Ok(Some(status)) => status,

@@ -67,7 +67,7 @@ impl KeyFolder {
         self.path.join("audit.log")
     }
 
-    /// The keys for a dispatcher.
+    /// Loads the keys that a dispatcher needs.
     pub fn server_keys(&self) -> Result<ServerKeys, Fault> {
         let own = self.key_pair(DISPATCHER)?;
         let allowed = AllowList::open(&self.allow_list_file()).map_err(Fault::usage)?;
@@ -80,7 +80,7 @@ impl KeyFolder {
         })
     }
 
-    /// The keys for supervisors and clients.
+    /// Loads the keys that a supervisor or a client needs.
     pub fn client_keys(&self, role: Role) -> Result<ClientKeys, Fault> {
         let own = self.key_pair(role.as_str())?;
         let files = [DISPATCHER, NEXT].map(|name| self.public_file(name));

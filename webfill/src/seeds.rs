@@ -122,7 +122,6 @@ impl SeedFault {
 pub struct SeedReader {
     lines: Lines,
     format: Format,
-    /// The parser of crawl requests.
     parser: RequestParser,
     ready: VecDeque<Result<Seed, SeedFault>>,
 }
@@ -255,7 +254,7 @@ fn check_urls(line: u64, found: LineContent) -> Vec<Result<Seed, SeedFault>> {
 #[derive(Default)]
 struct LineContent {
     id: Option<String>,
-    /// At least one URL.
+    /// The URLs of the line. There is at least one.
     urls: Vec<String>,
     fields: Map<String, Value>,
     want: Vec<String>,

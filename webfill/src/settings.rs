@@ -116,7 +116,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the file, if there is one, and the environment.
+    /// Loads the settings from the file, if there is one, and from the environment.
     pub fn load(file: Option<&Path>) -> Result<Settings, Fault> {
         let file = file.map(SettingsFile::read).transpose()?;
         let mut table = match &file {

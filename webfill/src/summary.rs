@@ -184,7 +184,7 @@ pub struct WriteBackCounts {
     pub refused: u64,
 }
 
-/// The content of the summary.
+/// Everything that the summary of a crawl shows.
 #[derive(Debug)]
 pub struct Summary {
     pub crawl_id: String,

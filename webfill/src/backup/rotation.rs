@@ -10,7 +10,7 @@ use std::path::Path;
 use webfill_service::Fault;
 use webfill_store::iso_time;
 
-/// The prefix of the name of an unfinished backup.
+/// The prefix of the name of a backup that is not complete.
 const UNFINISHED: &str = "unfinished-";
 
 /// The number of characters of a backup's name that give the day.

@@ -276,7 +276,7 @@ fn already_running_fault(other: &CrawlClaim) -> Fault {
     ))
 }
 
-/// The fault of a process whose crawl was taken over.
+/// The fault that ends this process if another one has taken over its crawl.
 fn takeover_fault() -> Fault {
     Fault::error(
         "another webfill crawl has taken over this crawl and continues it, because this process was suspended or without its store for too long",

@@ -39,7 +39,8 @@ struct DeadRecord {
     sign: Option<String>,
 }
 
-/// Reads the failures of these crawls.
+/// Requests the final failures of these crawls from the dispatcher. If `file` is set, writes the unreachable records to
+/// it.
 pub(super) fn load_failures(
     crawls: &[u32],
     file: Option<&Path>,

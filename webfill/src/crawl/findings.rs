@@ -20,7 +20,7 @@ use crate::summary::{FieldsByMapping, Findings, ListCounts};
 /// How often to check whether a stop was requested.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// What to count in a crawl.
+/// Which results of a crawl to count after its end.
 pub struct WantedFindings {
     /// The fields that mappings extract.
     pub fields: FieldsByMapping,

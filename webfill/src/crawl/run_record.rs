@@ -21,7 +21,7 @@ use crate::summary::Summary;
 /// How many times a run may be resumed if its processes are killed at its end.
 const MOST_GONE_ON: usize = 5;
 
-/// The watch for which a crawl runs.
+/// The watch (a crawl with a schedule) that a crawl belongs to.
 #[derive(Debug, Clone)]
 pub struct WatchedRun {
     pub watch: Watch,
@@ -92,7 +92,7 @@ impl RunFile {
     }
 }
 
-/// The current run and its record.
+/// The record of the current run, and the file that it is written to.
 pub struct RunRecord {
     file: RunFile,
     run: WatchRun,

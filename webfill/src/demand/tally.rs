@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// The result of feeding the requests.
+/// Counts the results of feeding crawl requests.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     pub accepted: u64,

@@ -62,8 +62,8 @@ fn append_part(answer: &mut Value, mut more: Value) {
     }
 }
 
-/// Drops the crawls that do not know the URL if any other crawl knows it. The dispatcher only guesses what they would
-/// do with it.
+/// If any crawl knows the URL, drops the crawls that do not know it. For those, the answer only guesses what would
+/// happen to the URL.
 fn forget_guesses(answer: &mut Value) {
     let Value::Array(crawls) = &mut answer["crawls"] else {
         return;

@@ -136,7 +136,7 @@ pub struct Field {
     pub kind: Option<Kind>,
     /// Whether any page has given a list as the value.
     pub has_lists: bool,
-    /// See [`Column::decimals`].
+    /// The number of decimals with which numbers are written as text; `None`: as they are.
     pub decimals: Option<usize>,
 }
 

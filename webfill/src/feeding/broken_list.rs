@@ -13,7 +13,7 @@ use crate::summary::{BrokenSeed, BrokenSeeds};
 /// The most broken seeds in the summary.
 const LISTED: usize = 5;
 
-/// The list of broken seeds.
+/// Collects broken seeds: all in a file, and the first few for the summary.
 pub struct BrokenList {
     file: ListFile,
     broken: BrokenSeeds,

@@ -14,7 +14,7 @@ use super::reading::{Chunk, InputItem, ItemSender, ReadStart};
 use super::records::store_fault;
 use crate::seeds::{DocumentRules, Mark, read_document};
 
-/// The documents to read.
+/// A dataset whose documents are read as seeds.
 pub struct DatasetSeeds {
     pub dataset: Arc<Dataset>,
     /// Identifies the dataset. See [`crate::dataset::DatasetPlan::identity`].

@@ -29,7 +29,7 @@ const BATCH: usize = 500;
 /// The summary names at most this many fields that no mapping extracts.
 const MOST_UNFILLABLE: usize = 20;
 
-/// Feeds one input.
+/// Feeds the seeds of one input to a crawl.
 pub(super) struct Feeder {
     input: FeedInput,
     over: Arc<AtomicBool>,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use webfill_service::Fault;
 use webfill_service::state::PRIVATE;
 
-/// The file of a list.
+/// A file that lists seeds, with one JSON object per line.
 pub struct ListFile {
     path: PathBuf,
     file: Option<BufWriter<File>>,

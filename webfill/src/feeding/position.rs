@@ -12,7 +12,7 @@ use webfill_urls::chained_hash;
 
 use crate::seeds::Mark;
 
-/// A position in an input.
+/// A position in the input of a crawl, up to which seeds were read.
 #[derive(Debug, Clone, Copy)]
 pub struct Position {
     /// How often the input was read from its start although a part of it had already been fed.

@@ -29,7 +29,7 @@ pub enum Source {
     Dataset(DatasetSeeds),
 }
 
-/// The lines of an input.
+/// An opened input of lines: a file or a pipe.
 pub struct Seeds {
     reader: SeedReader,
     start: Position,

@@ -11,7 +11,7 @@ use crate::summary::{RepeatedSeed, RepeatedSeeds};
 /// The most repeated seeds in the summary.
 const LISTED: usize = 5;
 
-/// The list of repeated seeds.
+/// Collects repeated seeds: all in a file, and the first few for the summary.
 pub struct RepeatedList {
     file: ListFile,
     repeated: RepeatedSeeds,

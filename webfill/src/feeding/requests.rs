@@ -41,7 +41,7 @@ impl SeedRequests {
     }
 }
 
-/// The answer to a message of requests.
+/// The dispatcher's answer to a message of crawl requests.
 #[derive(serde::Deserialize)]
 pub struct FedRequests {
     /// The crawls of the accepted requests, by their keys.

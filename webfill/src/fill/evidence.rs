@@ -44,7 +44,7 @@ pub struct Sources<'s> {
 }
 
 impl Sources<'_> {
-    /// One line for each value of a cell; one with no value if it has none.
+    /// Makes one line of evidence for each value of a cell, or a line without a value if the cell has none.
     pub fn lines(&self, cell: &Cell) -> Vec<Value> {
         let (row, field) = (
             &self.table.rows[cell.row as usize],

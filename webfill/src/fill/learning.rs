@@ -72,9 +72,8 @@ fn new_kind_name(site: &str) -> String {
     format!("{site} new")
 }
 
-/// The sampled pages of sites to learn again because of a field that their learned mappings lack. The site's rows have
-/// more known values of this field than at the last learning, when the user had not requested it or it had too few
-/// values.
+/// The sampled pages of sites to learn again. The rows of such a site now have more known values of a field that its
+/// learned mappings do not read than when these were learned.
 fn sites_that_know_more(
     table: &Table,
     project: &Project,
@@ -332,7 +331,7 @@ pub fn learn_pages(
     site: &str,
     pages: &[Page],
 ) -> Result<Learned, Fault> {
-    // The URLs after redirects, because mappings are chosen by those.
+    // Use the URLs after redirects, because mappings are chosen by them.
     let links = table.links.iter().filter_map(|link| {
         let target = stored.target(&link.url);
         let target = target.map_or(link.url.as_str(), |(target, _)| target);

@@ -55,7 +55,7 @@ pub struct Tallies {
     /// The tally of each site. The site with the most gaps comes first.
     pub by_site: Vec<(String, Tally)>,
     pub why_not: BTreeMap<State, usize>,
-    /// All gaps of the table. They are more than those judged if rows have no link.
+    /// The number of gaps in the table, including those in rows without links, which are not judged.
     pub gaps: usize,
 }
 

@@ -15,7 +15,7 @@ use webfill_store::{Sample, Store, iso_time};
 /// The largest size of a kept page, in bytes.
 const MOST_BYTES: usize = 2 << 20;
 
-/// Writes the pages of an alert.
+/// Writes the pages that an alert has kept as files in a folder for the mapping.
 pub(super) async fn write_pages(
     store: &dyn Store,
     alert: &Alert,

@@ -9,7 +9,7 @@ const TEXT: &str = include_str!("metrics_page.txt");
 struct Family<'p> {
     name: &'p str,
     help: &'p str,
-    /// `counter`, `gauge` or `histogram`.
+    /// The type of the metric: `counter`, `gauge` or `histogram`.
     kind: &'p str,
     labels: Vec<&'p str>,
 }

@@ -24,7 +24,7 @@ const COMPARED: [&str; 4] = ["mapping", "fields", "rows", "links"];
 /// The longest name, in characters, that is made from a URL for a golden case.
 const MOST_NAME_CHARS: usize = 80;
 
-/// A golden case in the folder.
+/// A golden case that is stored in a folder.
 pub struct Case {
     /// The path of the JSON file.
     pub path: PathBuf,
@@ -149,7 +149,7 @@ fn visible_files(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(files)
 }
 
-/// A new golden case.
+/// A golden case to be stored.
 pub struct NewCase<'c> {
     /// The folder of all golden cases.
     pub folder: &'c Path,

@@ -85,7 +85,7 @@ impl Page {
         self.kind == Kind::Unsupported
     }
 
-    /// Takes the text of a document. With `--documents`, a crawl applies mappings to it.
+    /// Takes the text of a document that was read, because a crawl with `--documents` would apply mappings to it.
     fn take_document(&mut self, document: ReadDocument) -> Result<(), Fault> {
         let stored = |name: &str| document.stored.get(name).and_then(Value::as_str);
         let kind = stored("type").unwrap_or_default();

@@ -188,7 +188,7 @@ impl BrokenMapping {
             .zip(&former.now);
         for (page, (known, read)) in evidence.now.iter().zip(labels) {
             let is_read = match (&known, read.as_ref().map(|read| read.get(field))) {
-                // The page could not be read completely.
+                // A page that could not be read completely proves nothing, so it is left out.
                 (_, None) => true,
                 (Some(known), Some(Some(read))) => are_same(known, read),
                 (None, Some(read)) => read.is_some(),

@@ -21,7 +21,7 @@ pub struct Source {
     pub is_found: bool,
 }
 
-/// The place where a page is.
+/// The place from which a page is read.
 pub enum SourcePlace {
     /// The path of a file; `-` is standard input.
     File(PathBuf),

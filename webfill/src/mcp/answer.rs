@@ -58,7 +58,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// `whole` says where the complete result is.
+    /// Makes an answer with this data, shortened if it is large. `whole` says where the complete result is.
     pub fn new(data: Value, whole: &str) -> Answer {
         let (data, cut) = shorten_to_limit(data);
         Answer {

@@ -68,7 +68,7 @@ impl Tables {
         self.progress_answer(&table, Some(&*fill)).await
     }
 
-    /// The path of a table.
+    /// Finds a table in the allowed folder by its name.
     async fn table_path(&self, name: &str) -> Result<PathBuf, Fault> {
         let (folder, name) = (self.folder.clone(), name.to_owned());
         run_blocking(move || folder.table_path(&name)).await?
@@ -147,7 +147,6 @@ impl Tables {
         run_blocking(move || cells::read_results(&Project::new(&table), &given)).await?
     }
 
-    /// Ends all runs.
     pub async fn end_runs(&self, signals: &mut Signals) {
         self.fills.end_all(signals).await;
     }

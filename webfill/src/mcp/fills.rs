@@ -181,7 +181,6 @@ impl Fill {
         self.was_asked_to_stop.load(Ordering::Relaxed)
     }
 
-    /// Waits for the end of the run.
     pub async fn wait(&self) {
         let mut state = self.state.clone();
         // An error means that the thread which follows the run is gone.

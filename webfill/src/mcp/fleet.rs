@@ -95,7 +95,6 @@ impl Fleet {
         Ok(Answer::new(asked.await?, WHOLE))
     }
 
-    /// Pauses or resumes a crawl.
     pub async fn pause_or_resume(
         &self,
         action: &str,

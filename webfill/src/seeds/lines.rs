@@ -56,9 +56,9 @@ pub(crate) struct Lines {
     input: Box<dyn BufRead + Send>,
     /// Lines that were put back, to be returned again.
     unread: VecDeque<Line>,
-    /// The mark after the last line that was read from the input.
+    /// The mark (position and hash) after the last line that was read from the input.
     read: Mark,
-    /// The mark after the last line that was returned.
+    /// The mark (position and hash) after the last line that was returned.
     taken: Mark,
     has_failed: bool,
 }
@@ -112,12 +112,12 @@ impl Lines {
         })
     }
 
-    /// The mark after the last line that was returned.
+    /// The mark (position and hash) after the last line that was returned.
     pub(crate) fn mark(&self) -> Mark {
         self.taken
     }
 
-    /// The mark after this many lines; `None` if there are fewer.
+    /// The mark (position and hash) after this many lines; `None` if there are fewer.
     pub(crate) fn mark_at(mut self, line: u64) -> Option<Mark> {
         while self.read.line < line && self.next_line().is_some() {}
         (self.read.line == line).then_some(self.read)

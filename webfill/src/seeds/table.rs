@@ -213,7 +213,7 @@ fn begins_with_scheme(text: &str) -> bool {
         .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.chars().all(is_of_scheme))
 }
 
-/// The lines of one row.
+/// The text of one row, which may span several lines.
 struct Row {
     text: Vec<u8>,
     /// The lines after the first one, which are put back if the row is broken.
@@ -332,7 +332,7 @@ impl QuoteState {
     }
 }
 
-/// The cells of a row.
+/// Splits the text of a row into cells.
 pub(super) fn parse_cells(row: &[u8]) -> Result<Vec<String>, String> {
     let row = parse_utf8(row).map_err(|fault| fault.reason)?;
     let mut cells = Vec::new();

@@ -135,7 +135,7 @@ const fn setting(key: &'static str, kind: Kind, meaning: &'static str) -> Settin
     }
 }
 
-/// A setting without a default.
+/// Describes a setting without a default.
 const fn setting_without_default(
     key: &'static str,
     kind: Kind,
@@ -428,7 +428,7 @@ pub const SETTINGS: &[Setting] = &[
         Whole(1, 10_000),
         "Concurrent fetches per worker.",
     ),
-    // With a smaller value, many real pages would be truncated.
+    // The lower bound is 32 MiB, because many real pages would be truncated with less.
     setting(
         "worker.memory_mib",
         Whole(32, 1 << 20),
@@ -583,7 +583,7 @@ pub const SETTINGS: &[Setting] = &[
         Timeout,
         "CPU time for one document; three times as much by the clock.",
     ),
-    // With a smaller value, many real documents would be too large.
+    // The lower bound is 64 MiB, because many real documents could not be read with less.
     setting(
         "documents.memory_mib",
         Whole(64, 1 << 20),

@@ -16,7 +16,7 @@ pub(super) fn printable_text(text: &str) -> String {
     text.escape_debug().to_string()
 }
 
-/// Counts as one line.
+/// Formats counts as one line, such as `12 ok, 3 http_error`, with the highest count first.
 pub(super) fn format_counts(counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return "none".into();

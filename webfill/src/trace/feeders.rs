@@ -21,7 +21,7 @@ struct FeederRequests {
 /// Finds the feeders of the crawls in a history.
 #[derive(Debug, Default)]
 pub(super) struct Feeders {
-    /// The crawls, by application and id.
+    /// The application and id of each crawl in the history.
     crawls: BTreeSet<(String, String)>,
     found: BTreeMap<[String; 5], FeederRequests>,
     pub(super) is_cut: bool,

@@ -58,7 +58,7 @@ impl Document {
         rows.map(|mut row| row.swap_remove(0)).collect()
     }
 
-    /// The fenced code blocks of a language.
+    /// The contents of the fenced code blocks in a language.
     pub fn blocks(&self, language: &str) -> Vec<&str> {
         let opening = format!("```{language}\n");
         let begun = self.text.split(opening.as_str()).skip(1);

@@ -80,7 +80,7 @@ impl Report {
         table(&heads, &rows.collect::<Vec<Vec<String>>>())
     }
 
-    /// The pages that were not read, and why.
+    /// Describes how many pages were not read, and why.
     fn skipped_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, what) in [

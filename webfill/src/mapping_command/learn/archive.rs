@@ -40,7 +40,7 @@ impl Archive {
         }
     }
 
-    /// Passes all URLs to `each`.
+    /// Passes the URL of each page in the WARC files to `each`. Also notes redirects, and bodies in other records.
     pub fn for_each_url(&mut self, each: &mut dyn FnMut(&str)) -> Result<(), Fault> {
         let (mut redirects, mut elsewhere) = (Redirects::default(), HashMap::new());
         let mut waiting = 0;

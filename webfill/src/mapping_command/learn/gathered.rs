@@ -56,7 +56,7 @@ impl GatheredPage {
     }
 }
 
-/// Redirects, with canonical URLs.
+/// Maps URLs to the URLs that they redirect to. All are in canonical form.
 #[derive(Debug, Default)]
 pub struct Redirects(HashMap<String, String>);
 
@@ -93,7 +93,7 @@ impl Redirects {
     }
 }
 
-/// The result of gathering.
+/// The gathered pages, and URLs of pages of other kinds.
 pub struct Pages {
     pub pages: Vec<GatheredPage>,
     /// URLs of the same sites whose content is of another kind, so that URL patterns should not match them.
@@ -109,7 +109,7 @@ impl From<PageGatherer<'_>> for Pages {
     }
 }
 
-/// How much was gathered from a site.
+/// How many pages and bytes were gathered from a site.
 #[derive(Debug, Default)]
 struct SiteAmount {
     known: usize,

@@ -44,7 +44,6 @@ impl ListedRecords {
         self.0.iter().all(Vec::is_empty)
     }
 
-    /// Whether a page lists records.
     pub fn lists_records(&self, page: usize) -> bool {
         !self.0[page].is_empty()
     }

@@ -25,7 +25,7 @@ const MOST_CASES: usize = 3;
 
 #[derive(Default)]
 pub struct Repair {
-    /// The fields with their new chains.
+    /// The fields to repair, with their new chains.
     pub accepted: Vec<NewChains>,
     /// The fields that stay as they are, with the reason.
     pub refused: Vec<(String, String)>,

@@ -67,7 +67,8 @@ fn list_from_trace(field: &FieldTrace) -> List {
     }
 }
 
-/// Fields whose nodes are in the same elements, with one node of each field in each element.
+/// Finds groups of fields whose nodes are in the same elements of the page, with one node of each field in each
+/// element.
 fn fields_in_same_entries(
     names: &[&str],
     lists: &BTreeMap<&str, Vec<List>>,
