@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_asset_of_this_build_is_kept_for_good_and_others_are_not_known() {
+    fn an_asset_of_this_build_is_cached_permanently_and_unknown_ones_are_missing() {
         let assets = Assets::new();
         assert_eq!(assets.hash().len(), DIGITS);
         let kept = |hash: &str, name: &str| {

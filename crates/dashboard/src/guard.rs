@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_may_lead_here_and_nothing_is_loaded_by_foreign_pages() {
+    fn other_sites_may_link_here_but_not_load_resources() {
         let asked = |site: &str, mode: &str| {
             let headers = headers(&[
                 ("host", "localhost"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_of_one_session_and_one_process() {
+    fn a_form_token_is_valid_for_one_session_and_one_process() {
         let [guard, other] = ["a", "b"].map(|secret| Guard::new(secret.repeat(64)));
         let token = guard.form_token(Some("session"));
         let judged = |guard: &Guard, session: Option<&str>, token: Option<&str>| {

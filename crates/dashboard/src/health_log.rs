@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_have_the_baseline_and_the_break() {
+    fn curves_show_the_baseline_and_the_break() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = HealthLog::open(Some(folder.path()));
         for (at, pages, now) in [(0, 10, 1.0), (100, 20, 1.0), (200, 30, 0.8), (300, 40, 0.3)] {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::line_file::{LineFile, Writing};
 use crate::snapshot::{CrawlCounters, Records, Snapshot};
-use crate::views::words::group_of;
+use crate::views::words::outcome_group;
 
 /// The time between two samples, in seconds.
 pub(crate) const EVERY_S: i64 = 30;
@@ -453,7 +453,7 @@ pub(crate) fn chart_json(samples: &[Sample]) -> Value {
 }
 
 fn group_of_outcome(outcome: &str) -> &'static str {
-    outcome.parse().map_or("refused", group_of)
+    outcome.parse().map_or("refused", outcome_group)
 }
 
 #[derive(Default, Serialize)]

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_of_one_port_and_is_closed_to_scripts_and_other_sites() {
+    fn a_cookie_belongs_to_one_port_and_is_hidden_from_scripts_and_other_sites() {
         let at = headers(&[("host", "localhost:8080")]);
         assert_eq!(
             session_cookie(&at, "abc", 60, true),

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_shown_once_and_few_wait() {
+    fn a_message_is_shown_once_and_few_are_kept() {
         let messages = Messages::default();
         let message = |text: &str| Message {
             is_fault: false,

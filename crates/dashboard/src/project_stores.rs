@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_store_is_opened_once_until_another_file_comes_in_its_place() {
+    async fn a_store_is_opened_again_only_if_its_file_was_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let make = async |path: &Path| drop(open(&StoreUri::Sqlite(path.to_owned()), None).await);
         let (stores, path) = (ProjectStores::default(), folder.path().join("webfill.db"));

@@ -80,7 +80,7 @@ mod tests {
     const TOKEN: TokenDigest = [7; 32];
 
     #[test]
-    fn a_session_holds_while_it_is_used_and_not_for_ever() {
+    fn a_session_stays_valid_while_it_is_used_but_not_forever() {
         let sessions = Sessions::default();
         let mut now = Instant::now();
         let id = sessions.begin(TOKEN, now).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ends_at_the_logout_and_others_go_on() {
+    fn a_session_ends_at_the_logout_and_others_continue() {
         let sessions = Sessions::default();
         let now = Instant::now();
         let [one, other] = [0, 1].map(|_| sessions.begin(TOKEN, now).unwrap());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_idlest_session_makes_room() {
+    fn the_session_that_is_idle_for_longest_is_replaced() {
         let sessions = Sessions::default();
         let now = Instant::now();
         let ids: Vec<String> = (0..MOST)

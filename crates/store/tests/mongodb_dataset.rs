@@ -16,7 +16,7 @@ struct People {
 }
 
 impl People {
-    async fn of(documents: Vec<Document>) -> People {
+    async fn with_documents(documents: Vec<Document>) -> People {
         let kept = fresh_database();
         let client = Client::with_uri_str(kept.uri()).await.unwrap();
         let database = client.default_database().unwrap();
@@ -71,7 +71,7 @@ async fn reading_continues_after_any_document_whatever_the_type_of_its_id() {
         Bson::DateTime(DateTime::from_millis(7)),
     ]);
     let documents = all.iter().map(|id| doc! {"_id": id.clone()}).collect();
-    let people = People::of(documents).await;
+    let people = People::with_documents(documents).await;
     let dataset = Dataset::open(people.source()).await.unwrap();
     let chunks = read(&dataset, None).await;
     assert!(chunks.len() > 1, "they come in chunks");
@@ -114,7 +114,7 @@ async fn a_server_that_goes_away_in_the_middle_is_waited_for() {
 #[tokio::test]
 async fn continuing_after_a_document_uses_the_index_of_ids() {
     let documents = (0..2_000).map(|id| doc! {"_id": id, "even": id % 2 == 0});
-    let people = People::of(documents.collect()).await;
+    let people = People::with_documents(documents.collect()).await;
     let source = people.source().with_query(r#"{"even": true}"#).unwrap();
     let dataset = Dataset::open(source).await.unwrap();
     people
@@ -135,7 +135,7 @@ async fn continuing_after_a_document_uses_the_index_of_ids() {
 async fn a_chunk_of_large_documents_holds_few_of_them() {
     let notes = "x".repeat(1 << 20);
     let documents = (0..20).map(|id| doc! {"_id": id, "notes": &*notes});
-    let people = People::of(documents.collect()).await;
+    let people = People::with_documents(documents.collect()).await;
     let dataset = Dataset::open(people.source()).await.unwrap();
     let chunks = read(&dataset, None).await;
     assert!(chunks.iter().all(|chunk| chunk.len() <= 5), "of 1 MB each");
@@ -145,7 +145,7 @@ async fn a_chunk_of_large_documents_holds_few_of_them() {
 #[needs(mongod)]
 #[tokio::test]
 async fn projected_fields_that_a_document_lacks_are_null() {
-    let people = People::of(vec![doc! {"_id": 1, "a": {"b": 2}, "c": 3}]).await;
+    let people = People::with_documents(vec![doc! {"_id": 1, "a": {"b": 2}, "c": 3}]).await;
     let projection = r#"{"name": "$a.b", "city": 1, "links": ["$a.b", "$x"]}"#;
     let source = people.source().with_projection(projection).unwrap();
     let dataset = Dataset::open(source).await.unwrap();
@@ -158,7 +158,7 @@ async fn projected_fields_that_a_document_lacks_are_null() {
 #[needs(mongod)]
 #[tokio::test]
 async fn an_unreadable_or_unwritable_collection_is_refused_when_opened() {
-    let people = People::of(vec![doc! {"_id": 1}]).await;
+    let people = People::with_documents(vec![doc! {"_id": 1}]).await;
     let refusal = async |source: DatasetSource| match Dataset::open(source).await {
         Err(error) if error.is_fatal() => error.to_string(),
         Err(error) => panic!("not fatal: {error}"),

@@ -126,7 +126,7 @@ impl<'d> Writer<'d> {
             self.copy.is_cut = true;
             return self.push_children(node);
         }
-        if self.write_start_tag(node, tag, class_of(node)) {
+        if self.write_start_tag(node, tag, style_class(node)) {
             self.depth += 1;
             self.steps.push(Step::Close(tag));
             self.push_children(node);
@@ -202,7 +202,7 @@ impl<'d> Writer<'d> {
 }
 
 /// The style class of an element. Content that browsers would hide is shown dimmed, because mappings can read it.
-fn class_of(node: NodeRef<'_>) -> &'static str {
+fn style_class(node: NodeRef<'_>) -> &'static str {
     let style = node.attribute("style").unwrap_or_default();
     let hides = |rule: &str| {
         rule.split_once(':').is_some_and(|(name, value)| {

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_nowhere_else() {
+    fn the_name_of_a_draft_cannot_lead_out_of_the_folder() {
         let (_dir, drafts) = drafts();
         for id in [
             "..",

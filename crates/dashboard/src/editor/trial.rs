@@ -52,14 +52,14 @@ pub(super) fn result_json(draft: &Draft, pages: &[&DraftPage], read: &Value) -> 
         read["page"] = page.number.into();
     }
     json!({
-        "fields": summary(&fields, &rows),
+        "fields": count_verdicts(&fields, &rows),
         "rows": rows,
         "pages": numbered["pages"],
     })
 }
 
 /// Counts, for each field, how its values compare with the known ones. Fields with the most disagreements come first.
-fn summary(fields: &[String], rows: &[Row]) -> Vec<Value> {
+fn count_verdicts(fields: &[String], rows: &[Row]) -> Vec<Value> {
     let mut all: Vec<(&String, BTreeMap<Verdict, usize>)> = Vec::new();
     for field in fields {
         let mut counts = BTreeMap::new();

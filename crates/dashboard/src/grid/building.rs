@@ -142,7 +142,7 @@ fn index_rows(
                 Err(_) => continue,
             };
             n += 1;
-            let cells: Vec<Option<String>> = row.cells.iter().map(text_of).collect();
+            let cells: Vec<Option<String>> = row.cells.iter().map(cell_text).collect();
             let mut states = columns.states_without_evidence(&cells);
             let (mut name, mut begin, mut of_row) = (None, None, BTreeSet::new());
             if let Some(lines) = &mut evidence {
@@ -213,11 +213,11 @@ fn read_overview_fields(files: &Files) -> BTreeSet<String> {
 }
 
 /// The text of a cell. The entries of a list are joined by `; `, and an object is written as JSON.
-pub(crate) fn text_of(cell: &Cell) -> Option<String> {
+pub(crate) fn cell_text(cell: &Cell) -> Option<String> {
     match cell {
         Cell::Missing => None,
         Cell::List(cells) => {
-            let texts: Vec<String> = cells.iter().filter_map(text_of).collect();
+            let texts: Vec<String> = cells.iter().filter_map(cell_text).collect();
             Some(texts.join("; ")).filter(|text| !text.is_empty())
         }
         Cell::Other(value) => Some(value.to_string()),
@@ -348,7 +348,7 @@ mod tests {
 
     /// A dashboard has ended while it was writing an index, and has left a journal.
     #[test]
-    fn a_journal_that_was_left_is_none_of_the_new_index() {
+    fn a_leftover_journal_does_not_affect_the_new_index() {
         let place = tempfile::tempdir().unwrap();
         let index = place.path().join("grid.db");
         let journal = place.path().join("grid.db-journal");

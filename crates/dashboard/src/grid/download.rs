@@ -193,7 +193,7 @@ impl Found {
                 }
             };
             let value = &document["fields"][name];
-            self.kinds[place] = match record_cells::cell_of(value) {
+            self.kinds[place] = match record_cells::value_to_cell(value) {
                 Cell::Missing => continue,
                 Cell::Number(text) => merge_kind(self.kinds[place], &text),
                 _ if !has_value(value) => continue,
@@ -224,9 +224,9 @@ impl Found {
     }
 
     fn cells(&self, document: &Value) -> Vec<Cell> {
-        let id = record_cells::cell_of(&document["record_id"]);
+        let id = record_cells::value_to_cell(&document["record_id"]);
         let fields = self.names.iter();
-        let fields = fields.map(|name| record_cells::cell_of(&document["fields"][name]));
+        let fields = fields.map(|name| record_cells::value_to_cell(&document["fields"][name]));
         std::iter::once(id).chain(fields).collect()
     }
 }

@@ -10,7 +10,7 @@ use webfill_urls::{Url, site};
 use webfill_values::is_equivalent_value;
 use webfill_wire::Outcome;
 
-use super::building::text_of;
+use super::building::cell_text;
 use super::state::State;
 
 /// How many characters of a value are shown in a list.
@@ -28,7 +28,7 @@ pub(crate) fn field_names(document: &Value) -> impl Iterator<Item = &str> {
 
 /// All URLs in a record's document: those given with the record, those from which its values come, and those in its
 /// doubts.
-pub(super) fn urls_of(document: &Value) -> impl Iterator<Item = &str> {
+pub(super) fn urls_in_record(document: &Value) -> impl Iterator<Item = &str> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
     let sources = sources.map(|(_, source)| &source["url"]);
@@ -37,8 +37,8 @@ pub(super) fn urls_of(document: &Value) -> impl Iterator<Item = &str> {
     given.chain(sources).filter_map(Value::as_str).chain(doubts)
 }
 
-pub(super) fn sites_of(document: &Value) -> impl Iterator<Item = String> {
-    let urls = urls_of(document).filter_map(|url| Url::parse(url).ok());
+pub(super) fn sites_in_record(document: &Value) -> impl Iterator<Item = String> {
+    let urls = urls_in_record(document).filter_map(|url| Url::parse(url).ok());
     urls.map(|url| site(&url))
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Known {
 }
 
 impl Known {
-    pub(super) fn of(document: &Value, name: &str) -> Known {
+    pub(super) fn from_document(document: &Value, name: &str) -> Known {
         let value = &document["fields"][name];
         let mut missing = document["missing"].as_array().into_iter().flatten();
         let is_missing = missing.any(|one| one == name);
@@ -87,8 +87,8 @@ impl Known {
 }
 
 /// The state of a record's cell, from its document and the results of its pages.
-pub(crate) fn state_of(document: &Value, name: &str, pages: &[PageResult]) -> State {
-    match Known::of(document, name) {
+pub(crate) fn cell_state(document: &Value, name: &str, pages: &[PageResult]) -> State {
+    match Known::from_document(document, name) {
         Known::State(state) => state,
         Known::Given => {
             let own = &document["fields"][name];
@@ -131,7 +131,7 @@ pub(crate) fn value_on_page<'a>(
 }
 
 /// A person's last answer about a field. A rejection does not count any more once the field has another value.
-pub(crate) fn answer_of<'a>(document: &'a Value, name: &str) -> Option<&'a str> {
+pub(crate) fn current_answer<'a>(document: &'a Value, name: &str) -> Option<&'a str> {
     let answer = document["decisions"][name]["answer"].as_str();
     let is_over = |answer: &&str| *answer == "rejected" && has_value(&document["fields"][name]);
     answer.filter(|answer| !is_over(answer))
@@ -158,14 +158,14 @@ pub(crate) fn meaning(state: State) -> &'static str {
 }
 
 /// A JSON value as a cell of a table.
-pub(crate) fn cell_of(value: &Value) -> Cell {
+pub(crate) fn value_to_cell(value: &Value) -> Cell {
     match value {
         Value::Null => Cell::Missing,
         Value::Bool(is_true) => Cell::Bool(*is_true),
         Value::Number(number) => Cell::Number(number.to_string()),
         Value::String(text) => Cell::Text(text.clone()),
         Value::Array(items) if items.iter().all(|item| !item.is_object()) => {
-            Cell::List(items.iter().map(cell_of).collect())
+            Cell::List(items.iter().map(value_to_cell).collect())
         }
         other => Cell::Other(other.clone()),
     }
@@ -173,7 +173,7 @@ pub(crate) fn cell_of(value: &Value) -> Cell {
 
 /// The value as text, shortened for a list.
 pub(crate) fn shortened_text(value: &Value) -> Option<String> {
-    let text = text_of(&cell_of(value)).filter(|text| !text.is_empty())?;
+    let text = cell_text(&value_to_cell(value)).filter(|text| !text.is_empty())?;
     Some(match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -229,7 +229,7 @@ mod tests {
             ("gap", forbidden, State::Robots),
             ("absent", lost, State::Unreachable),
         ] {
-            assert_eq!(state_of(&document, name, &pages), state, "{name}");
+            assert_eq!(cell_state(&document, name, &pages), state, "{name}");
         }
         let names: Vec<&str> = field_names(&document).collect();
         assert!(names.contains(&"absent") && names.len() == 9, "{names:?}");

@@ -13,8 +13,10 @@ use webfill_store::{
 };
 use webfill_urls::canonical_url;
 
-use super::building::text_of;
-use super::record_cells::{Known, cell_of, field_names, sites_of, state_of, urls_of};
+use super::building::cell_text;
+use super::record_cells::{
+    Known, cell_state, field_names, sites_in_record, urls_in_record, value_to_cell,
+};
 use super::state::State;
 
 /// How many records are checked for one page of the list. The next page continues after them.
@@ -73,7 +75,7 @@ impl Filter {
             let is_of_site = filter
                 .site
                 .as_ref()
-                .is_none_or(|wanted| sites_of(document).any(|site| site == *wanted));
+                .is_none_or(|wanted| sites_in_record(document).any(|site| site == *wanted));
             is_of_site && filter.may_be_in_state(document)
         })
     }
@@ -84,7 +86,7 @@ impl Filter {
         };
         self.columns(document)
             .iter()
-            .any(|name| match Known::of(document, name) {
+            .any(|name| match Known::from_document(document, name) {
                 Known::State(known) => known == state,
                 Known::Given => {
                     matches!(state, State::Given | State::Known | State::Contradicted)
@@ -104,7 +106,7 @@ impl Filter {
         let document = &row.record.record.document;
         self.state.is_none_or(|state| {
             let mut columns = self.columns(document).into_iter();
-            columns.any(|name| state_of(document, name, &row.pages) == state)
+            columns.any(|name| cell_state(document, name, &row.pages) == state)
         })
     }
 
@@ -203,13 +205,14 @@ pub(crate) async fn load_row(
 }
 
 fn needs_pages(document: &Value) -> bool {
-    field_names(document).any(|name| !matches!(Known::of(document, name), Known::State(_)))
+    field_names(document)
+        .any(|name| !matches!(Known::from_document(document, name), Known::State(_)))
 }
 
 /// The keys of the pages of a record that are looked up.
 fn page_ids(document: &Value, crawls: &[CrawlId]) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
-    for url in urls_of(document) {
+    for url in urls_in_record(document) {
         match canonical_url(url, None) {
             Ok(url) if urls.len() < MOST_URLS && !urls.iter().any(|one| one == url.as_str()) => {
                 urls.push(url.into());
@@ -232,11 +235,11 @@ enum SortValue {
 }
 
 impl SortValue {
-    fn of(value: &Value) -> Option<SortValue> {
+    fn from_value(value: &Value) -> Option<SortValue> {
         if !has_value(value) {
             return None;
         }
-        let text = text_of(&cell_of(value))?;
+        let text = cell_text(&value_to_cell(value))?;
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         Some(match number {
             Some(number) => SortValue::Number(number),
@@ -324,7 +327,7 @@ async fn load_sort_keys(
                 Some(fields) => fields.get(column).and_then(SortValue::of),
                 None => {
                     let whole = browse.record(&row.key).await?;
-                    whole.and_then(|whole| SortValue::of(&whole.document["fields"][column]))
+                    whole.and_then(|whole| SortValue::from_value(&whole.document["fields"][column]))
                 }
             };
             keys.push((row.key, value));
@@ -344,7 +347,7 @@ mod tests {
 
     #[test]
     fn values_are_sorted_as_numbers_before_texts() {
-        let value = |value: Value| SortValue::of(&value);
+        let value = |value: Value| SortValue::from_value(&value);
         let mut values = [json!("b"), json!("10"), json!(9.5), json!("A"), json!(-1)].map(value);
         values.sort_by(|one, other| one.as_ref().unwrap().compare(other.as_ref().unwrap()));
         let expected = [json!(-1), json!(9.5), json!("10"), json!("a"), json!("b")].map(value);

@@ -113,7 +113,7 @@ fn a_clock_set_back_removes_later_samples() {
 }
 
 #[test]
-fn charts_have_gaps_where_nothing_was_noted() {
+fn charts_have_gaps_where_nothing_was_recorded() {
     let mut history = History::open(None);
     for at in [60, 120, 1_020, 1_080] {
         history.add_sample(sample(at)).write();

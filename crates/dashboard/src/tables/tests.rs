@@ -102,7 +102,7 @@ fn answers_are_kept_and_taken_back_in_their_order() {
 }
 
 #[test]
-fn a_run_goes_on_as_long_as_it_holds_its_lock() {
+fn a_run_counts_as_running_while_it_holds_its_lock() {
     let (_folder, project) = project();
     let state = project.folder.join("state");
     fs::create_dir(&state).unwrap();
@@ -121,7 +121,7 @@ fn a_run_goes_on_as_long_as_it_holds_its_lock() {
 
 /// A power loss during a write has left a line without a line end.
 #[test]
-fn a_line_without_its_end_is_no_answer_and_is_written_over() {
+fn a_line_without_its_end_is_no_answer_and_is_overwritten() {
     let (_folder, project) = project();
     let doubts = project.read_review().unwrap().doubts;
     project

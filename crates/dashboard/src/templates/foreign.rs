@@ -24,11 +24,11 @@ const MOST_ITEMS: usize = 20;
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("foreign", |value: Value, most: Option<usize>| {
-        let text = text_of(&json_of(&value));
+        let text = to_text(&to_json(&value));
         Value::from_safe_string(isolate_text(&text, most.unwrap_or(MOST_IN_LINE)))
     });
     environment.add_filter("value", |value: Value| {
-        Value::from_safe_string(value_html(&json_of(&value)))
+        Value::from_safe_string(value_html(&to_json(&value)))
     });
     environment.add_filter("lines", |value: Value| {
         let text = value.as_str().unwrap_or_default();
@@ -45,12 +45,12 @@ pub(crate) fn page_path(id: &str) -> String {
     format!("/dashboard/page/{}", parts.join("/"))
 }
 
-fn json_of(value: &Value) -> Json {
+fn to_json(value: &Value) -> Json {
     serde_json::to_value(value).unwrap_or_default()
 }
 
 /// A text as it is, and any other value as JSON.
-fn text_of(value: &Json) -> String {
+fn to_text(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
         Json::String(text) => text.clone(),
@@ -76,7 +76,7 @@ fn value_html(value: &Json) -> String {
                 isolate_text(&value.to_string(), MOST_IN_VALUE)
             )
         }
-        other => isolate_text(&text_of(other), MOST_IN_VALUE),
+        other => isolate_text(&to_text(other), MOST_IN_VALUE),
     }
 }
 
@@ -86,7 +86,7 @@ fn list_html(items: &[Json]) -> String {
         let _ = write!(
             html,
             "<li>{}</li>",
-            isolate_text(&text_of(item), MOST_IN_LINE)
+            isolate_text(&to_text(item), MOST_IN_LINE)
         );
     }
     if items.len() > MOST_ITEMS {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_a_page_leads_to_its_place() {
+    fn the_key_of_a_page_gives_the_path_of_its_view() {
         assert_eq!(page_path("a b/c?/0f"), "/dashboard/page/a%20b/c%3F/0f");
     }
 }

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_by_the_kinds_of_members() {
+    fn form_fields_are_parsed_by_the_kinds_of_members() {
         let form = form("text=+a+&empty=&number=2.5&flag=on&list=a&list=b&wrong=x&none=none");
         let before = now_s();
         let read = |member: &str, kind: Kind| parse_field(&form, member, kind);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_leads_back_to_pages_of_the_dashboard_only() {
+    fn forms_return_only_to_pages_of_the_dashboard() {
         assert_eq!(
             return_path(Some("/dashboard/crawls?after=a%20b")),
             "/dashboard/crawls?after=a%20b"

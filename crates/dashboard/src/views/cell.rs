@@ -137,7 +137,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let review = run_blocking(move || own.read_review()).await?;
     let copy = load_stored_copy(visit, &project, &cell).await;
     let separator = load_separator(files, &cell).await;
-    let content = content(name, &cell, &review, copy, &separator);
+    let content = cell_content(name, &cell, &review, copy, &separator);
     visit.render_page("cell.html", "Evidence", content)
 }
 
@@ -153,7 +153,7 @@ async fn load_separator(files: Files, cell: &Cell) -> String {
     found.await.unwrap_or(usual)
 }
 
-fn content(
+fn cell_content(
     name: &str,
     cell: &Cell,
     review: &Review,

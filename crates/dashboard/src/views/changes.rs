@@ -32,7 +32,7 @@ pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
         "app": of.map(|(app, _)| app), "crawl": of.map(|(_, crawl)| crawl),
         "kind": kind.map(ChangeKind::as_str),
         "kinds": ChangeKind::ALL.map(ChangeKind::as_str),
-        "list": List::from_store(visit, &list_page, row),
+        "list": List::from_store(visit, &list_page, change_row),
     });
     visit.render_page("changes.html", &title, content)
 }
@@ -43,7 +43,7 @@ fn parse_kind(name: &str) -> Result<ChangeKind, Problem> {
     found.ok_or_else(|| Problem::bad_request("kind: expected new, changed, gone or back"))
 }
 
-pub(super) fn row(change: &Change) -> Value {
+pub(super) fn change_row(change: &Change) -> Value {
     let difference: String = change.difference.chars().take(MOST_DIFFERENCE).collect();
     json!({
         "at_ms": change.at_ms,

@@ -10,7 +10,7 @@ use webfill_store::{
 };
 use webfill_wire::{Outcome, Reason};
 
-use super::changes::row as change_row;
+use super::changes::change_row;
 use super::reading::{data_or_fault, open_store, with_time_limit};
 use super::{overview, words};
 use crate::answer::{Problem, Shown};
@@ -114,7 +114,9 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
         None => (None, None),
     };
     let records = load_record_counts(visit, &store, &id, kept.as_ref()).await?;
-    let totals = kept.as_ref().map(|kept| totals(kept, &records));
+    let totals = kept
+        .as_ref()
+        .map(|kept| sample_of_whole_run(kept, &records));
     let name = id.to_string();
     let is_whole = overview::requested_span(visit) == 0;
     let reduce = |samples: Vec<Sample>| {
@@ -131,7 +133,7 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
 }
 
 /// The whole progress of a crawl as one sample, from its counters in the store.
-fn totals(kept: &Crawl, records: &Value) -> Sample {
+fn sample_of_whole_run(kept: &Crawl, records: &Value) -> Sample {
     let at_ms = kept.finished_at_ms.unwrap_or(kept.updated_at_ms);
     let (at, began) = (
         at_ms.div_euclid(1_000),
@@ -182,7 +184,7 @@ async fn load_content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Pr
     };
     let state = match silent_since_ms {
         Some(_) => CrawlState::Interrupted.as_str().to_owned(),
-        None => state_of(fleet.as_ref(), kept),
+        None => current_state(fleet.as_ref(), kept),
     };
     let failures = read.as_ref().map(|read| read.failures.as_slice());
     let failures = failures.unwrap_or_default();
@@ -191,7 +193,7 @@ async fn load_content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Pr
         "is_over": ENDED.contains(&state.as_str()),
         "state": state, "silent_since_ms": silent_since_ms,
         "fleet": fleet, "fleet_fault": fleet_fault, "store_fault": store_fault,
-        "funnel": funnel(&counts),
+        "funnel": funnel_from_counts(&counts),
         "unmatched": counts["unmatched"],
         "rows": counts["rows"],
         "rows_stored": counts["rows_stored"],
@@ -290,7 +292,7 @@ fn group_failures(failures: &[PageRow]) -> Vec<Failures> {
             site: first.site.clone(),
             outcome: first.outcome.as_str(),
             meaning: first.outcome.meaning(),
-            group: words::group_of(first.outcome),
+            group: words::outcome_group(first.outcome),
             status_code: first.status_code,
             count: pages.len(),
             samples: samples
@@ -313,7 +315,7 @@ async fn silent_since(visit: &Visit, kept: &Crawl) -> Option<i64> {
     crawls.silent_since(&kept.id)
 }
 
-fn state_of(fleet: Option<&Value>, kept: Option<&Crawl>) -> String {
+fn current_state(fleet: Option<&Value>, kept: Option<&Crawl>) -> String {
     let fleet = fleet.and_then(|fleet| fleet["state"].as_str());
     let kept = kept.map(|kept| kept.state.as_str());
     fleet.or(kept).unwrap_or("unknown").to_owned()
@@ -353,7 +355,7 @@ fn records_json(counts: &CrawlCounts) -> Option<Value> {
 
 /// How many URLs have come how far, from the counters of the fleet or of the store. Both have the same names, except
 /// for the queue.
-fn funnel(counts: &Value) -> Funnel {
+fn funnel_from_counts(counts: &Value) -> Funnel {
     let of = |name: &str| counts[name].as_u64();
     let named = |name: &str| counts[name].as_object().into_iter().flatten();
     let queued = of("total_pending").or(of("queued")).unwrap_or_default();
@@ -377,7 +379,7 @@ fn funnel(counts: &Value) -> Funnel {
             count: count.as_u64()?,
             share: share(count.as_u64()?, ended),
             is_failure: outcome.is_failure(),
-            group: words::group_of(outcome),
+            group: words::outcome_group(outcome),
         })
     });
     let reasons = named("skipped").filter_map(|(name, count)| {
@@ -417,13 +419,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_was_found_is_in_the_funnel_once() {
+    fn every_found_url_is_in_the_funnel_once() {
         let counts = json!({
             "total_pending": 4, "leased": 1, "done": 15,
             "outcomes": {"ok": 5, "http_error": 10, "timeout": 0, "unheard_of": 3},
             "skipped": {"too_deep": 20, "duplicate": 60},
         });
-        let funnel = funnel(&counts);
+        let funnel = funnel_from_counts(&counts);
         assert_eq!((funnel.found, funnel.skipped, funnel.queued), (100, 80, 4));
         let names = |steps: &[Step]| steps.iter().map(|step| step.name).collect::<Vec<_>>();
         assert_eq!(names(&funnel.outcomes), ["http_error", "ok"]);
@@ -471,7 +473,7 @@ mod tests {
 
     #[test]
     fn a_crawl_without_counters_has_an_empty_funnel() {
-        let funnel = funnel(&Value::Null);
+        let funnel = funnel_from_counts(&Value::Null);
         assert_eq!((funnel.found, funnel.outcomes.len()), (0, 0));
     }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     let crawls: Vec<Row> = list_page
         .rows
         .into_iter()
-        .map(|crawl| row(with_current_state(crawl, &snapshot), has_fleet))
+        .map(|crawl| crawl_row(with_current_state(crawl, &snapshot), has_fleet))
         .collect();
     let next = list_page.next.map(|place| place.to_string());
     let states = CrawlState::ALL.map(CrawlState::as_str);
@@ -98,7 +98,7 @@ fn with_current_state(mut crawl: Crawl, snapshot: &Snapshot) -> Crawl {
     crawl
 }
 
-fn row(crawl: Crawl, has_fleet: bool) -> Row {
+fn crawl_row(crawl: Crawl, has_fleet: bool) -> Row {
     let records = &crawl.counts.get("records").cloned().unwrap_or(json!({}));
     let actions: &[&str] = match crawl.state {
         _ if !has_fleet => &[],

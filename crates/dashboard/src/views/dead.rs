@@ -6,7 +6,7 @@ use webfill_store::{CrawlId, ListPage, PageFilter, PageRow, Place, iso_time};
 use webfill_table::escape_formula;
 use webfill_wire::Outcome;
 
-use super::pages::row;
+use super::pages::page_row;
 use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use crate::answer::{Problem, Shown, with_content_type, with_header};
 use crate::visit::Visit;
@@ -21,7 +21,7 @@ const MOST_EXAMINED: u64 = 1_000_000;
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let list_page = load_dead_links(visit, app, crawl, parse_cursor(visit)?.as_ref(), ROWS).await?;
     let content =
-        json!({"app": app, "crawl": crawl, "list": List::from_store(visit, &list_page, row)});
+        json!({"app": app, "crawl": crawl, "list": List::from_store(visit, &list_page, page_row)});
     visit.render_page(
         "dead.html",
         &format!("Dead links of crawl {crawl}"),

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_looked_for_where_its_url_is_known() {
+    fn a_page_is_searched_in_the_crawls_that_know_its_url() {
         let fleet = json!({"crawls": [
             {"appid": "a", "crawlid": "1", "state": "ended"},
             {"appid": "a", "crawlid": "2", "state": "unknown"},

@@ -117,7 +117,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
 }
 
 fn show_page(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Shown {
-    let mut content = content(visit, name, first, listed);
+    let mut content = grid_content(visit, name, first, listed);
     if let Some(rows) = listed.preparing {
         content["preparing"] = rows.into();
         content["again"] = visit.link_with(&[]).into();
@@ -167,17 +167,17 @@ pub(super) async fn open_index(
 
 fn show_preparing(visit: &Visit, name: &str, rows: u64) -> Shown {
     let content = json!({
-        "trail": trail(name), "preparing": rows, "again": visit.link_with(&[]),
+        "trail": breadcrumbs(name), "preparing": rows, "again": visit.link_with(&[]),
         "window": {}, "list": {"is_beginning": true},
     });
     visit.render_page("grid.html", &format!("Rows of {name}"), content)
 }
 
-fn trail(name: &str) -> Value {
+fn breadcrumbs(name: &str) -> Value {
     json!({"link": format!("/dashboard/table/{}", percent_encode(name)), "label": name})
 }
 
-fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value {
+fn grid_content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value {
     let (grid, page) = (&listed.grid, &listed.page);
     let columns = &grid.meta.columns;
     let (first, end, window) = grid_parts::column_window(visit, first, columns.len());
@@ -210,7 +210,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
         .iter()
         .any(|key| visit.query_value(key).is_some());
     json!({
-        "trail": trail(name),
+        "trail": breadcrumbs(name),
         "name": name,
         "columns": heads,
         "rows": rows,

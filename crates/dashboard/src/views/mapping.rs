@@ -40,8 +40,8 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         "files_fault": files.as_ref().and_then(|found| found.as_ref().as_ref().err()),
         "has_files": files.is_some(),
         "report": report,
-        "fields": report.map(fields).unwrap_or_default(),
-        "versions": report.map(|report| versions(report, file.as_ref())).unwrap_or_default(),
+        "fields": report.map(field_rows).unwrap_or_default(),
+        "versions": report.map(|report| version_rows(report, file.as_ref())).unwrap_or_default(),
         "doubt": report.and_then(describe_lost_fields),
         "curves": report.map(|report| visit.dashboard.health_log().draw_curves(report, now_ms())),
         "pair": report.and_then(|report| pages_around_break(report, &texts)),
@@ -69,7 +69,11 @@ async fn load_stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
         .into_iter();
     let texts = samples.filter(|sample| sample.alert.is_some());
     let texts = texts.map(|sample| sample.page).collect();
-    Ok((read, list_page.rows.iter().map(pages::row).collect(), texts))
+    Ok((
+        read,
+        list_page.rows.iter().map(pages::page_row).collect(),
+        texts,
+    ))
 }
 
 /// The description of a mapping from its file, as JSON.
@@ -83,7 +87,7 @@ fn description_json(set: &MappingSet, name: &str) -> Option<Value> {
 }
 
 /// The fields of a mapping with their state, and the share of known values that were read again.
-fn fields(report: &Value) -> Vec<Value> {
+fn field_rows(report: &Value) -> Vec<Value> {
     let list = |member: &str| report[member].as_array().into_iter().flatten();
     let fallen = |field: &Value| {
         let mut named = report["alert"]["fields"].as_array().into_iter().flatten();
@@ -152,7 +156,7 @@ fn percent(share: &Value) -> Option<f64> {
 }
 
 /// The known versions of the mapping, the present one first.
-fn versions(report: &Value, file: Option<&Value>) -> Vec<Value> {
+fn version_rows(report: &Value, file: Option<&Value>) -> Vec<Value> {
     let file = file.and_then(|file| file["version"].as_str());
     let file = file.unwrap_or_default();
     let present = report["mapping_version"].as_str().unwrap_or_default();
@@ -196,7 +200,7 @@ mod tests {
             "known_values": [{"field": "name", "now": 0.5, "fallen": true}],
             "alert": {"fields": [{"field": "price"}]},
         });
-        let listed = serde_json::to_value(fields(&report)).unwrap();
+        let listed = serde_json::to_value(field_rows(&report)).unwrap();
         let states: Vec<_> = listed
             .as_array()
             .unwrap()
@@ -215,7 +219,7 @@ mod tests {
             {"mapping_version": "b", "raised_at": "2026-02-02T00:00:00Z"},
         ]});
         let file = json!({"version": "c"});
-        let listed = serde_json::to_value(versions(&report, Some(&file))).unwrap();
+        let listed = serde_json::to_value(version_rows(&report, Some(&file))).unwrap();
         let names: Vec<_> = listed
             .as_array()
             .unwrap()

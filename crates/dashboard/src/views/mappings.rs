@@ -24,7 +24,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     };
     let read = read.as_deref().map(Vec::as_slice).unwrap_or_default();
     let content = json!({
-        "rows": rows(read, set),
+        "rows": mapping_rows(read, set),
         "files_fault": files.as_ref().and_then(|found| found.as_ref().as_ref().err()),
         "folder": visit.dashboard.setup.mappings.as_ref().map(|folder| folder.display().to_string()),
         "has_store": visit.dashboard.store.is_configured(),
@@ -35,7 +35,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
 }
 
 /// One row for each mapping that has read pages or is in the folder.
-fn rows(read: &[MappingReport], set: Option<&MappingSet>) -> Vec<Value> {
+fn mapping_rows(read: &[MappingReport], set: Option<&MappingSet>) -> Vec<Value> {
     let mut names: BTreeMap<&str, Option<&MappingReport>> = BTreeMap::new();
     for name in set.into_iter().flat_map(MappingSet::names) {
         names.insert(name, None);
@@ -47,7 +47,7 @@ fn rows(read: &[MappingReport], set: Option<&MappingSet>) -> Vec<Value> {
         .into_iter()
         .map(|(name, read)| {
             let has_file = set.map(|set| set.find_by_name(name).is_some());
-            row(name, read, has_file)
+            mapping_row(name, read, has_file)
         })
         .collect();
     // The sort is stable, so mappings with equal rank stay in the order of their names.
@@ -55,13 +55,13 @@ fn rows(read: &[MappingReport], set: Option<&MappingSet>) -> Vec<Value> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(name: &str, read: Option<&MappingReport>, has_file: Option<bool>) -> (usize, Value) {
+fn mapping_row(name: &str, read: Option<&MappingReport>, has_file: Option<bool>) -> (usize, Value) {
     let report = read.map(|read| &read.report);
     let fields = report.and_then(|report| report["fields"].as_array());
     let fields = fields.map(Vec::as_slice).unwrap_or_default();
     let lowest = fields
         .iter()
-        .min_by(|one, other| share(one).total_cmp(&share(other)));
+        .min_by(|one, other| fill_rate(one).total_cmp(&fill_rate(other)));
     let state = match read {
         Some(read) => verdict(&read.report, read.alert.is_some()),
         None => "no pages",
@@ -74,13 +74,13 @@ fn row(name: &str, read: Option<&MappingReport>, has_file: Option<bool>) -> (usi
         "pages": report.map(|report| &report["pages"]),
         "last_at": report.map(|report| &report["last_at"]),
         "fields": fields.len(),
-        "lowest": lowest.map(|field| json!({"name": field["field"], "percent": 100.0 * share(field)})),
+        "lowest": lowest.map(|field| json!({"name": field["field"], "percent": 100.0 * fill_rate(field)})),
     });
     (rank.unwrap_or_default(), row)
 }
 
 /// On what share of the last pages the field had a value.
-fn share(field: &Value) -> f64 {
+fn fill_rate(field: &Value) -> f64 {
     field["now"].as_f64().unwrap_or_default()
 }
 
@@ -101,7 +101,7 @@ mod tests {
             read("new", None, true),
             read("zebra", Some("the layout changed"), false),
         ];
-        let rows = serde_json::to_value(rows(&read, None)).unwrap();
+        let rows = serde_json::to_value(mapping_rows(&read, None)).unwrap();
         let reported: Vec<_> = rows
             .as_array()
             .unwrap()

@@ -25,7 +25,7 @@ enum Needs {
     Editor,
 }
 
-/// The views of an area, each with its path, label and needs. [`view_of`] gives the view that another page belongs to.
+/// The views of an area, each with its path, label and needs. [`parent_view`] gives the view that another page belongs to.
 type Views = &'static [(&'static str, &'static str, Needs)];
 
 const DOORS: [(&str, Views); 3] = [("Data", DATA), ("Crawls", CRAWLS), ("System", SYSTEM)];
@@ -79,25 +79,27 @@ pub(crate) fn for_visit(visit: &Visit) -> Navigation {
         .trim_matches('/')
     {
         "" if visit.has_tables_only() => "tables",
-        path => view_of(path.split('/').next().unwrap_or_default()),
+        path => parent_view(path.split('/').next().unwrap_or_default()),
     };
     let mut areas = Vec::new();
     let (mut views, mut open) = (Vec::new(), None);
     if !visit.has_tables_only() {
-        areas.push(entry(visit, "", "Overview", home.is_empty()));
+        areas.push(new_entry(visit, "", "Overview", home.is_empty()));
     }
     for (label, all) in DOORS {
-        let mut shown = all.iter().filter(|(_, _, needs)| meets(visit, *needs));
+        let mut shown = all
+            .iter()
+            .filter(|(_, _, needs)| is_available(visit, *needs));
         let is_open = all.iter().any(|(path, ..)| *path == home);
         if is_open {
             let entries = shown.clone();
             views = entries
-                .map(|(path, label, _)| entry(visit, path, label, *path == home))
+                .map(|(path, label, _)| new_entry(visit, path, label, *path == home))
                 .collect();
             open = Some(label);
         }
         if let Some((path, ..)) = shown.next() {
-            areas.push(entry(visit, path, label, is_open));
+            areas.push(new_entry(visit, path, label, is_open));
         }
     }
     Navigation {
@@ -108,7 +110,7 @@ pub(crate) fn for_visit(visit: &Visit) -> Navigation {
     }
 }
 
-fn entry(visit: &Visit, name: &str, label: &'static str, is_open: bool) -> Entry {
+fn new_entry(visit: &Visit, name: &str, label: &'static str, is_open: bool) -> Entry {
     let path = format!("/dashboard/{name}");
     let current = match visit.path == path {
         true => Some("page"),
@@ -123,7 +125,7 @@ fn entry(visit: &Visit, name: &str, label: &'static str, is_open: bool) -> Entry
 
 /// The view that a page belongs to. `part` is the first part of the page's path, such as `record` for the view
 /// `records`.
-fn view_of(part: &str) -> &str {
+fn parent_view(part: &str) -> &str {
     match part {
         "table" => "tables",
         "record" => "records",
@@ -136,7 +138,7 @@ fn view_of(part: &str) -> &str {
     }
 }
 
-fn meets(visit: &Visit, needs: Needs) -> bool {
+fn is_available(visit: &Visit, needs: Needs) -> bool {
     let is_whole = !visit.visitor.rights.is_limited_to_apps();
     let (has_fleet, has_store) = (visit.has_fleet(), visit.has_store());
     let setup = &visit.dashboard.setup;

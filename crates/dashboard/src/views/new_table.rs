@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_tables_in_the_folder_are_taken() {
+    fn only_plain_file_names_of_tables_are_accepted() {
         for name in [
             "books.csv",
             "Bücher 2026 (2).jsonl.gz",

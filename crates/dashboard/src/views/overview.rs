@@ -38,7 +38,7 @@ const LEAST_S: i64 = 60;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
     let snapshot = snapshot_for(visit).await;
-    let mut content = content(visit, &snapshot);
+    let mut content = overview_content(visit, &snapshot);
     if !visit.visitor.rights.is_limited_to_apps() {
         content["table"] = json!(hourly_samples(visit));
         content["charts"] = chart_choice(visit, "/dashboard/charts");
@@ -66,11 +66,11 @@ pub(crate) fn render_live_part(visit: &Visit, snapshot: &Snapshot) -> String {
     templates::render(
         &visit.dashboard.templates,
         "snapshot.html",
-        content(visit, snapshot),
+        overview_content(visit, snapshot),
     )
 }
 
-fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
+fn overview_content(visit: &Visit, snapshot: &Snapshot) -> Value {
     json!({
         "snapshot": snapshot,
         "alerts": alerts::from_snapshot(snapshot),

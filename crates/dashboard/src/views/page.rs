@@ -59,17 +59,17 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
         "app": app, "crawl": crawl, "id": id,
         "meaning": outcome.map(Outcome::meaning),
         "is_failure": outcome.is_some_and(Outcome::is_failure),
-        "group": outcome.map(words::group_of),
+        "group": outcome.map(words::outcome_group),
         "parent": page["parent"].as_str().map(|url| json!({"url": url, "id": page_id(app, crawl, url)})),
         "links": page["links"].as_array().map(|links| links.iter().take(MOST_LINKS).collect::<Vec<_>>()),
         "links_count": links,
-        "fields": fields(&page),
-        "records": records(&page),
+        "fields": field_rows(&page),
+        "records": record_ids(&page),
         "headers": page["headers"].is_object().then(|| format!("{:#}", page["headers"])),
         "attrs": (!page["attrs"].is_null()).then(|| format!("{:#}", page["attrs"])),
         "document": page["document"].is_object().then(|| format!("{:#}", page["document"])),
         "fleet_status": fleet_status, "changes_fault": changes_fault, "body_fault": body_fault,
-        "changes": changes.iter().flat_map(|list_page| &list_page.rows).map(changes::row).collect::<Vec<_>>(),
+        "changes": changes.iter().flat_map(|list_page| &list_page.rows).map(changes::change_row).collect::<Vec<_>>(),
         "body": body.flatten().map(|body| json!({"bytes": body.bytes, "is_rendered": body.is_rendered})),
         "can_bench": can_use_editor(visit),
         "page": page,
@@ -78,7 +78,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
 }
 
 /// The extracted values of a page. If a value was found by an alternative chain, the number of the chain is added.
-fn fields(page: &Value) -> Vec<Value> {
+fn field_rows(page: &Value) -> Vec<Value> {
     let fields = page["fields"].as_object().into_iter().flatten();
     fields
         .map(|(name, value)| json!({"name": name, "value": value, "alternative": page["alternatives"].get(name)}))
@@ -86,7 +86,7 @@ fn fields(page: &Value) -> Vec<Value> {
 }
 
 /// The records for which the page was fetched.
-fn records(page: &Value) -> Vec<Value> {
+fn record_ids(page: &Value) -> Vec<Value> {
     let keys = page["records"].as_array().into_iter().flatten();
     let keys = keys.filter_map(|key| key.as_str()?.split_once('/'));
     keys.map(|(dataset, id)| json!({"dataset": dataset, "id": id}))
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_says_less_than_it_is_or_more_than_there_may_be_is_refused() {
+    fn a_body_with_a_wrong_or_too_large_length_is_refused() {
         let bomb = vec![b'a'; 1 << 20];
         assert_eq!(
             decode_body_text(&body(&bomb, 10), "").unwrap_err().status,

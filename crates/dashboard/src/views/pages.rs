@@ -46,7 +46,7 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
         "outcome": visit.query_value("outcome"),
         "outcomes": outcomes, "again": again,
         "path": visit.path,
-        "list": List::from_store(visit, &list_page, row),
+        "list": List::from_store(visit, &list_page, page_row),
     });
     visit.render_page("pages.html", &title, content)
 }
@@ -74,7 +74,7 @@ fn page_filter(visit: &Visit, of: &PagesOf<'_>) -> Result<PageFilter, Problem> {
     Ok(filter)
 }
 
-pub(super) fn row(page: &PageRow) -> Value {
+pub(super) fn page_row(page: &PageRow) -> Value {
     json!({
         "id": page.id,
         "app": page.app_id,
@@ -85,7 +85,7 @@ pub(super) fn row(page: &PageRow) -> Value {
         "outcome": page.outcome.as_str(),
         "meaning": page.outcome.meaning(),
         "is_failure": page.outcome.is_failure(),
-        "group": words::group_of(page.outcome),
+        "group": words::outcome_group(page.outcome),
         "status_code": page.status_code,
         "mapping": page.mapping,
         "bytes": page.bytes,

@@ -13,7 +13,7 @@ use webfill_store::{BrowseHandles, CrawlId, page_id};
 use webfill_wire::Outcome;
 
 use super::reading::with_time_limit;
-use super::words::group_of;
+use super::words::outcome_group;
 use crate::answer::Problem;
 use crate::visit::Visit;
 
@@ -53,7 +53,7 @@ pub(super) async fn find(
     missing: &[&str],
     crawls: &[&CrawlId],
 ) -> Result<Reasons, Problem> {
-    let urls = urls_of(document);
+    let urls = urls_in_record(document);
     let mut results = Vec::new();
     for url in urls.iter().take(MOST_URLS) {
         for crawl in crawls.iter().take(MOST_CRAWLS) {
@@ -76,7 +76,7 @@ pub(super) async fn find(
 }
 
 /// The URLs of a record: first those given with it, then those of the pages that have filled it.
-fn urls_of(document: &Value) -> Vec<String> {
+fn urls_in_record(document: &Value) -> Vec<String> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
     let filled = sources.map(|(_, source)| &source["url"]);
@@ -130,7 +130,7 @@ impl UrlResult {
             "crawl": self.crawl.crawl_id,
             "id": page.map(|_| page_id(&self.crawl.app_id, &self.crawl.crawl_id, &self.url)),
             "outcome": page.map(|page| &page["outcome"]),
-            "group": page.and_then(|page| page["outcome"].as_str()?.parse().ok()).map(group_of),
+            "group": page.and_then(|page| page["outcome"].as_str()?.parse().ok()).map(outcome_group),
             "status_code": page.map(|page| &page["status_code"]),
             "mapping": page.map(|page| &page["mapping"]),
             "fleet_status": self.fleet_status,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_of_missing_has_its_sentence() {
+    fn each_reason_for_a_missing_field_has_its_sentence() {
         let set = mapping_set();
         let why = |field: &str, page: Option<Value>| url_result(page).reason_for(field, Some(&set));
         let page = |outcome: &str, mapping: Option<&str>| {
@@ -266,6 +266,9 @@ mod tests {
             "urls": ["http://A.org", "no url"],
             "sources": {"name": {"url": "http://b.org/"}, "age": {"url": "http://a.org/"}},
         });
-        assert_eq!(urls_of(&document), ["http://a.org/", "http://b.org/"]);
+        assert_eq!(
+            urls_in_record(&document),
+            ["http://a.org/", "http://b.org/"]
+        );
     }
 }

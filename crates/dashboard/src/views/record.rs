@@ -36,19 +36,19 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
         .collect();
     let content = json!({
         "dataset": dataset, "id": id,
-        "fields": fields(&record),
+        "fields": field_rows(&record),
         "missing": missing_fields(document),
         "resolved_at": document["resolved_at"],
         "urls": document["urls"],
         "doubts": pages_without_values(document),
-        "row": row(document),
+        "row": row_position_json(document),
         "reasons": reasons, "crawls": crawls,
     });
     visit.render_page("record.html", &format!("Record {id}"), content)
 }
 
 /// The position of a record in the list of rows that it was read from; null if it is not a row of a page.
-fn row(document: &Value) -> Value {
+fn row_position_json(document: &Value) -> Value {
     let row = &document["row"];
     let Some(position) = row["position"].as_u64() else {
         return Value::Null;
@@ -79,7 +79,7 @@ fn pages_without_values(document: &Value) -> Vec<Value> {
 }
 
 /// The fields of a record with everything known about them. Missing fields come first.
-fn fields(record: &WholeRecord) -> Vec<Value> {
+fn field_rows(record: &WholeRecord) -> Vec<Value> {
     let document = &record.document;
     let missing = missing_fields(document);
     let empty = Map::new();
@@ -128,15 +128,15 @@ mod tests {
             "url": "http://a.org/list", "position": 2, "mapping": "list", "mapping_version": "v",
             "parent": "users/ada/b", "at": "2026-01-01T12:00:00.000Z",
         }});
-        let reported = row(&document);
+        let reported = row_position_json(&document);
         assert_eq!(reported["page"]["url"], "http://a.org/list");
         assert_eq!(reported["number"], 3);
         assert_eq!(
             reported["parent"],
             json!({"dataset": "users", "id": "ada/b"})
         );
-        assert_eq!(row(&json!({"row": null})), Value::Null);
-        assert_eq!(row(&json!({})), Value::Null);
+        assert_eq!(row_position_json(&json!({"row": null})), Value::Null);
+        assert_eq!(row_position_json(&json!({})), Value::Null);
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             "missing": ["city"],
         });
         let crawls = Vec::new();
-        let reported = fields(&WholeRecord { document, crawls });
+        let reported = field_rows(&WholeRecord { document, crawls });
         let reported = serde_json::to_value(reported).unwrap();
         assert_eq!(reported[0]["name"], "city");
         assert_eq!(reported[0]["is_missing"], true);

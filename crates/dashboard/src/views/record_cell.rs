@@ -13,9 +13,9 @@ use super::reading::{open_store, with_time_limit};
 use super::records::record_path;
 use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
-use crate::grid::building::text_of;
+use crate::grid::building::cell_text;
 use crate::grid::record_cells::{
-    answer_of, cell_of, meaning, other_values, state_of, value_on_page,
+    cell_state, current_answer, meaning, other_values, value_on_page, value_to_cell,
 };
 use crate::grid::records::{Row, load_row};
 use crate::grid::state::State;
@@ -60,7 +60,7 @@ impl Cell {
         };
         let row = with_time_limit(load_row(store.browse.as_ref(), listed)).await?;
         let row = row.ok_or_else(missing)?;
-        let state = state_of(&row.record.record.document, field, &row.pages);
+        let state = cell_state(&row.record.record.document, field, &row.pages);
         if state == State::Kept && row.record.record.document["fields"].get(field).is_none() {
             return Err(Problem::not_found("the record has no such field"));
         }
@@ -148,7 +148,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     let store = open_store(visit).await?;
     let cell = Cell::find(visit, &store, (dataset, id), visit.query_value("field")).await?;
     let copy = load_stored_copy(&store, &cell).await;
-    let mut content = content(&cell, copy);
+    let mut content = cell_content(&cell, copy);
     content["can_decide"] = require_decision_right(visit).is_ok().into();
     visit.render_page("cell.html", "Evidence", content)
 }
@@ -164,7 +164,7 @@ async fn load_stored_copy(store: &BrowseHandles, cell: &Cell) -> Option<Value> {
         Value::Array(items) => items.first()?,
         value => value,
     };
-    let text = text_of(&cell_of(first))?;
+    let text = cell_text(&value_to_cell(first))?;
     for crawl in &cell.row.record.record.crawls {
         let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
         if let Some(found) = load_passage(store.browse.as_ref(), &id, text.clone()).await {
@@ -174,15 +174,15 @@ async fn load_stored_copy(store: &BrowseHandles, cell: &Cell) -> Option<Value> {
     None
 }
 
-fn text(value: &Value) -> String {
-    text_of(&cell_of(value)).unwrap_or_default()
+fn editable_text(value: &Value) -> String {
+    cell_text(&value_to_cell(value)).unwrap_or_default()
 }
 
 fn is_link(url: &str) -> bool {
     url.starts_with("http://") || url.starts_with("https://")
 }
 
-fn content(cell: &Cell, copy: Option<Value>) -> Value {
+fn cell_content(cell: &Cell, copy: Option<Value>) -> Value {
     let (source, decision) = (
         cell.member_of_field("sources"),
         cell.member_of_field("decisions"),
@@ -191,18 +191,18 @@ fn content(cell: &Cell, copy: Option<Value>) -> Value {
     state["meaning"] = meaning(cell.state).into();
     let is_given = cell.is_given();
     let page_value = match cell.page_with_value() {
-        Some((_, value)) => text(value),
+        Some((_, value)) => editable_text(value),
         None if is_given || source["url"].is_null() => String::new(),
-        None => text(cell.value()),
+        None => editable_text(cell.value()),
     };
-    let answer = answer_of(cell.document(), &cell.field);
-    let typed = (answer == Some("edited")).then(|| text(cell.value()));
+    let answer = current_answer(cell.document(), &cell.field);
+    let typed = (answer == Some("edited")).then(|| editable_text(cell.value()));
     let others = other_values(cell.document(), &cell.field);
     let candidates: Vec<Value> = others
         .iter()
         .map(|one| {
             let url = one["url"].as_str().unwrap_or_default();
-            json!({"text": text(&one["value"]), "url": url, "is_link": is_link(url)})
+            json!({"text": editable_text(&one["value"]), "url": url, "is_link": is_link(url)})
         })
         .collect();
     let has_other_page = cell.page_with_value().is_some() && cell.state != State::Known;
@@ -222,7 +222,7 @@ fn content(cell: &Cell, copy: Option<Value>) -> Value {
         "grid": format!("/dashboard/records?dataset={dataset}&from={}", percent_encode(&cell.id)),
         "title": cell.field, "id": cell.id, "row": cell.id,
         "state": state,
-        "known": is_given.then(|| text(cell.value())),
+        "known": is_given.then(|| editable_text(cell.value())),
         "text": page_value,
         "has_evidence": true,
         "copy": copy,
@@ -233,22 +233,23 @@ fn content(cell: &Cell, copy: Option<Value>) -> Value {
         "mapping": source["mapping"],
         "candidates": candidates,
         "answer": answer.map(|kind| json!({"kind": kind, "value": typed, "by": decision["by"], "at": decision["at"]})),
-        "current": text(cell.value()),
+        "current": editable_text(cell.value()),
         "can_accept": can_accept, "can_reject": can_reject,
-        "edit": text(cell.value()),
-        "history": history(cell),
+        "edit": editable_text(cell.value()),
+        "history": history_json(cell),
     })
 }
 
 /// The former values of the field in the order of time, then the present one.
-fn history(cell: &Cell) -> Vec<Value> {
+fn history_json(cell: &Cell) -> Vec<Value> {
     let former = cell
         .member_of_field("history")
         .as_array()
         .into_iter()
         .flatten();
-    let former = former.map(|one| json!({"text": text(&one["value"]), "until": one["until"]}));
-    let now = json!({"text": text(cell.value()), "until": null});
+    let former =
+        former.map(|one| json!({"text": editable_text(&one["value"]), "until": one["until"]}));
+    let now = json!({"text": editable_text(cell.value()), "until": null});
     former.chain([now]).collect()
 }
 

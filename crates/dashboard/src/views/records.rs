@@ -66,7 +66,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(visit: &Visit, dataset: &str) -> Result<Asked, Problem> {
+    fn from_visit(visit: &Visit, dataset: &str) -> Result<Asked, Problem> {
         let text = |key: &str| visit.query_value(key).map(str::to_owned);
         let state = record_state(visit)?;
         let of_cells = visit
@@ -154,7 +154,7 @@ async fn show_records(visit: &Visit, dataset: &str) -> Shown {
         );
         return Ok(see_other(&path));
     }
-    let asked = Asked::of(visit, dataset)?;
+    let asked = Asked::from_visit(visit, dataset)?;
     let store = open_store(visit).await?;
     let browse = store.browse.as_ref();
     let total = with_time_limit(browse.dataset(dataset, MOST_SORTED))
@@ -183,7 +183,7 @@ async fn show_records(visit: &Visit, dataset: &str) -> Shown {
     let named = [asked.filter.column.as_deref(), visit.query_value("sort")];
     let names = distinct_names(of_sample.chain(of_page).chain(named.into_iter().flatten()));
     let listed = Listed { names, total, page };
-    let content = content(visit, dataset, &asked, &listed);
+    let content = records_content(visit, dataset, &asked, &listed);
     visit.render_page("grid.html", &format!("Records of {dataset}"), content)
 }
 
@@ -207,7 +207,7 @@ fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     new.take(MOST_COLUMNS).map(str::to_owned).collect()
 }
 
-fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Value {
+fn records_content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Value {
     let names = &listed.names;
     let (first, end, window) = grid_parts::column_window(visit, asked.first, names.len());
     let shown = &names[first..end];
@@ -258,7 +258,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
         "hidden": {"dataset": dataset, "sort": visit.query_value("sort"), "order": visit.query_value("order")},
         "is_filtered": asked.is_filtered(),
         "has_states": true,
-        "notes": notes(asked, listed),
+        "notes": list_notes(asked, listed),
         "files": grid_parts::download_links(visit, "/dashboard/records"),
         "all": "/dashboard/records",
         "list": {
@@ -271,7 +271,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
 }
 
 /// Notes to the visitor about what this list cannot do, and why.
-fn notes(asked: &Asked, listed: &Listed) -> Vec<String> {
+fn list_notes(asked: &Asked, listed: &Listed) -> Vec<String> {
     let mut notes = Vec::new();
     if !listed.can_sort() {
         notes.push(format!(
@@ -312,7 +312,7 @@ fn row_json(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &s
     let (record, document) = (&row.record, &row.record.record.document);
     let path = record_path(dataset, &record.id);
     let cells = names.iter().zip(first..).map(|(name, at)| {
-        let state = record_cells::state_of(document, name, &row.pages);
+        let state = record_cells::cell_state(document, name, &row.pages);
         let value = &document["fields"][name];
         let mut shown = state.to_json();
         shown["at"] = at.into();
@@ -320,7 +320,7 @@ fn row_json(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &s
         shown["is_number"] = value.is_number().into();
         if state != State::Kept {
             shown["link"] = format!("{path}/cell?field={}", percent_encode(name)).into();
-            shown["answer"] = json!(record_cells::answer_of(document, name));
+            shown["answer"] = json!(record_cells::current_answer(document, name));
         }
         shown
     });
@@ -345,7 +345,7 @@ pub(crate) async fn download(visit: &Visit, ending: &str) -> Shown {
     let format = Format::from_name(ending).ok_or_else(|| Problem::not_found("page not found"))?;
     let dataset = visit.query_value("dataset");
     let dataset = dataset.ok_or_else(|| Problem::bad_request("dataset: expected a name"))?;
-    let asked = Asked::of(visit, dataset)?;
+    let asked = Asked::from_visit(visit, dataset)?;
     let permit = grid_parts::acquire_download_permit(visit)?;
     let download = RecordDownload {
         browse: Arc::clone(&open_store(visit).await?.browse),

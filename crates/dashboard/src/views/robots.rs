@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_its_own_counts_alone() {
+    fn a_group_for_this_crawler_replaces_the_group_for_all() {
         let text = "User-agent: *\nDisallow: /\nUser-agent: WebFill\nDisallow: /x\n";
         let rules = parse_rules(text);
         assert!(find_forbidding_rule(&rules, "http://a.org/y").is_none());

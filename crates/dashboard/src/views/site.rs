@@ -40,7 +40,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     let is_bound = visit.visitor.rights.is_limited_to_apps();
     let timeline = match is_bound {
         true => Vec::new(),
-        false => timeline(visit, site, read.first),
+        false => state_timeline(visit, site, read.first),
     };
     let content = json!({
         "site": site,
@@ -55,7 +55,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
 }
 
 /// The states of a site over time, the latest first. The earliest one begins with the first known page of the site.
-fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
+fn state_timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
     let mut changes = visit.dashboard.site_log().changes_of_site(site, CHANGES);
     let is_cut = changes.len() == CHANGES;
     let earliest_ms = changes.last().map_or(i64::MAX, |change| change.at_ms);
@@ -139,7 +139,7 @@ async fn load_stored(visit: &Visit, site: &str) -> Result<StoredSite, Problem> {
     });
     let mut read = StoredSite {
         first,
-        rows: list_page.rows.iter().map(pages::row).collect(),
+        rows: list_page.rows.iter().map(pages::page_row).collect(),
         ..StoredSite::default()
     };
     if visit.visitor.rights.is_limited_to_apps() {

@@ -10,7 +10,7 @@ use crate::visit::Visit;
 pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.require_whole_fleet()?;
     let all = visit.dashboard.tables.all();
-    let rows = run_blocking(move || Ok(all.iter().map(row).collect::<Vec<Value>>())).await?;
+    let rows = run_blocking(move || Ok(all.iter().map(table_row).collect::<Vec<Value>>())).await?;
     let offered = new_table::upload_target(visit);
     let content = json!({
         "rows": rows,
@@ -36,7 +36,7 @@ pub(crate) fn find_project(visit: &Visit, name: &str) -> Result<Project, Problem
     found.ok_or_else(|| Problem::not_found("this dashboard has no such table"))
 }
 
-fn row(project: &Project) -> Value {
+fn table_row(project: &Project) -> Value {
     let (overview, review) = (project.read_overview(), project.read_review());
     let fault = overview.as_ref().err().or(review.as_ref().err()).cloned();
     json!({

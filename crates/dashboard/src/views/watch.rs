@@ -54,5 +54,5 @@ async fn load_changes(visit: &Visit, app: &str, crawl: &str) -> Result<Vec<Value
     };
     let store = open_store(visit).await?;
     let list_page = with_time_limit(store.browse.changes(&filter, None, CHANGES)).await?;
-    Ok(list_page.rows.iter().map(changes::row).collect())
+    Ok(list_page.rows.iter().map(changes::change_row).collect())
 }

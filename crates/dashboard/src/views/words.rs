@@ -57,7 +57,7 @@ pub(crate) fn describe_trouble(reason: &str) -> &'static str {
 }
 
 /// The group of an outcome. On all pages, each group has its own colour.
-pub(crate) fn group_of(outcome: Outcome) -> &'static str {
+pub(crate) fn outcome_group(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ok => "ok",
         Outcome::NotModified | Outcome::Redirected => "unchanged",

@@ -133,7 +133,7 @@ fn xml_with_scripts_is_as_harmless() {
 }
 
 #[test]
-fn deep_long_and_wide_pages_are_cut_and_say_so() {
+fn deep_long_and_wide_pages_are_cut_and_marked_as_cut() {
     let deep = format!("{}x", "<div>".repeat(200_000));
     let copy = assert_harmless(&deep);
     assert!(copy.elements <= Bounds::default().elements);

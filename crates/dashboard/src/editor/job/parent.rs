@@ -299,13 +299,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_does_not_end_is_ended() {
+    async fn a_job_that_does_not_end_is_killed() {
         let endless = error_of_job(|| shell_command("exec sleep 1000")).await;
         assert!(endless.starts_with("it took too long"), "{endless}");
     }
 
     #[tokio::test]
-    async fn one_that_says_too_much_is_not_listened_to() {
+    async fn a_job_with_a_too_large_answer_fails() {
         let most = MOST_ANSWER + 10;
         assert!(most < 60 << 20, "the script writes more");
         let answer = error_of_job(|| shell_command("head -c 60000000 /dev/zero")).await;
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_child_that_reads_nothing_is_no_end_of_its_parent() {
+    async fn a_child_that_reads_nothing_does_not_end_its_parent() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![b'x'; 1 << 20]).unwrap();
         let order = Order {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_third_one_waits_for_its_turn() {
+    async fn a_third_job_waits_until_another_has_ended() {
         let jobs = std::sync::Arc::new(jobs(|| shell_command("sleep 0.3; echo '{\"done\":1}'")));
         let began = std::time::Instant::now();
         let run = |_| {

@@ -130,7 +130,7 @@ fn of_two_who_save_at_once_one_is_refused() {
 }
 
 #[test]
-fn a_name_that_another_file_has_is_a_fault_and_faults_of_others_are_not() {
+fn a_name_used_in_another_file_is_a_fault_and_faults_of_others_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::new(dir.path());
     folder
@@ -151,7 +151,7 @@ fn a_name_that_another_file_has_is_a_fault_and_faults_of_others_are_not() {
 }
 
 #[test]
-fn one_of_a_list_is_saved_in_its_place_with_faults_of_its_own() {
+fn a_mapping_of_a_list_is_checked_and_saved_in_its_place() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::new(dir.path());
     let list = json!([mapping("a", "//a"), mapping("b", "//b")]);
@@ -172,7 +172,7 @@ fn one_of_a_list_is_saved_in_its_place_with_faults_of_its_own() {
 }
 
 #[test]
-fn names_that_lead_elsewhere_are_refused() {
+fn file_names_that_lead_out_of_the_folder_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::new(dir.path());
     for name in [
@@ -194,7 +194,7 @@ fn names_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_old_one() {
+fn a_failed_write_leaves_the_old_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("people.json");
     fs::write(&path, "old").unwrap();

@@ -6,7 +6,7 @@ use webfill_table::Cell;
 
 use super::row_writer::{ChunkWriter, RowWriter};
 use crate::grid::Column;
-use crate::grid::building::text_of;
+use crate::grid::building::cell_text;
 
 pub(super) struct CsvRows(csv::Writer<ChunkWriter>);
 
@@ -25,7 +25,7 @@ impl RowWriter for CsvRows {
     fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
         let texts = cells
             .iter()
-            .map(|cell| escape_cell(text_of(cell).unwrap_or_default()));
+            .map(|cell| escape_cell(cell_text(cell).unwrap_or_default()));
         Ok(self.0.write_record(texts)?)
     }
 

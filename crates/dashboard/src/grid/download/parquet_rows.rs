@@ -12,7 +12,7 @@ use parquet::schema::types::Type;
 use webfill_table::Cell;
 
 use super::row_writer::{ChunkWriter, RowWriter, unique_names};
-use crate::grid::building::text_of;
+use crate::grid::building::cell_text;
 use crate::grid::{Column, Kind};
 
 /// How many rows and bytes a row group of a Parquet file has. A row group is kept in memory until it is written.
@@ -66,7 +66,7 @@ impl RowWriter for ParquetRows {
     fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
         const BESIDE: usize = 24;
         for (at, (_, texts)) in self.columns.iter_mut().enumerate() {
-            let text = cells.get(at).and_then(text_of);
+            let text = cells.get(at).and_then(cell_text);
             self.bytes += BESIDE + text.as_ref().map_or(0, String::len);
             texts.push(text);
         }

@@ -224,7 +224,7 @@ fn rows_are_sorted_by_values_and_those_without_one_come_last() {
 }
 
 #[test]
-fn the_index_follows_its_files_and_a_broken_one_is_made_anew() {
+fn an_index_is_made_again_if_its_files_have_changed_or_it_is_broken() {
     let books = Books::new(10);
     assert_eq!(books.grid(None).meta.rows, 10);
     let mut table = fs::read_to_string(&books.files.filled).unwrap();
@@ -239,7 +239,7 @@ fn the_index_follows_its_files_and_a_broken_one_is_made_anew() {
 }
 
 #[test]
-fn files_have_the_filtered_rows_whole_and_no_formulas_for_spreadsheets() {
+fn downloads_have_whole_filtered_rows_and_no_formulas_for_spreadsheets() {
     let books = Books::new(30);
     let long = "ü".repeat(400_000);
     let mut table = fs::read_to_string(&books.files.filled).unwrap();

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_counted() {
+    fn facts_that_are_not_known_yet_are_counted() {
         let mapping = |name: &str, state| crate::snapshot::Mapping {
             name: name.to_owned(),
             state,
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_asks_for_somebody_is_said_the_worst_first() {
+    fn everything_that_needs_attention_is_listed_the_worst_first() {
         let reported = alert_texts(json!({
             "draining": true,
             "paused": "the disk is full",

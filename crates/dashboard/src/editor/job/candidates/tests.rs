@@ -62,7 +62,7 @@ fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages()
 }
 
 #[test]
-fn a_red_click_removes_chains_that_read_the_element() {
+fn an_element_marked_as_wrong_removes_the_chains_that_read_it() {
     let pages = pages();
     let town = element_number(&pages[0], "dd", "town 0");
     let right = PointedField {
@@ -85,7 +85,7 @@ fn a_red_click_removes_chains_that_read_the_element() {
 }
 
 #[test]
-fn a_section_is_not_a_value_and_the_user_learns_that() {
+fn a_section_is_not_a_value_and_the_user_is_informed() {
     let mut pages = pages();
     pages[0].text = format!("<body><div><p>{}</p><p>b</p></div>", "long ".repeat(500));
     let said = PointedField {
