@@ -58,7 +58,7 @@ pub struct Subject {
     pub spider: Option<Spider>,
 }
 
-/// The counters to show.
+/// Whose counters to show: those of an application or of one crawl.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InfoQuestion {
     pub subject: Subject,
@@ -93,7 +93,7 @@ pub struct SiteAction {
     /// A host name or an address, as the client wrote it.
     pub site: String,
     pub uuid: Option<String>,
-    /// Milliseconds between two requests.
+    /// The time between two requests, in milliseconds.
     pub delay_ms: Option<Option<u32>>,
     /// The time before which no request is sent, in milliseconds since the epoch.
     pub block_until_ms: Option<Option<i64>>,
@@ -108,7 +108,7 @@ pub struct SiteAction {
     pub wake: bool,
 }
 
-/// The sites to list.
+/// Which sites to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SitesQuestion {
     pub uuid: Option<String>,

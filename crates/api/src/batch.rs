@@ -17,7 +17,7 @@ use crate::json;
 use crate::refusal::Refusal;
 use crate::spec_changes::SpecChanges;
 
-/// Longer lists are refused.
+/// The maximum number of requests in a list. Longer lists are refused.
 pub const MAX_REQUESTS: usize = 100_000;
 
 /// Lists whose patterns take more memory than this are refused. The patterns are kept until the list is accepted.

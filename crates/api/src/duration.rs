@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Parses durations as people write them, such as `90s` or `2h`.
 
 /// Parses `90s`, `15m`, `2h`, `1d`, or a plain number of seconds; returns milliseconds. The error is one clause.
 pub fn duration_ms(text: &str) -> Result<i64, String> {

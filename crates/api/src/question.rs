@@ -8,7 +8,7 @@ use crate::crawl_request::RequestParser;
 use crate::json;
 use crate::refusal::Refusal;
 
-/// A valid message.
+/// A valid message of a client.
 #[derive(Debug)]
 pub enum Question {
     /// One crawl request, or a list of them.

@@ -30,7 +30,7 @@ impl Refusal {
         }
     }
 
-    /// The answer to the client.
+    /// The answer to the client, as JSON: the path of the fault, and the reason.
     pub fn to_answer(&self) -> Value {
         let mut answer = json!({"error": {"path": self.path, "message": self.message}});
         if self.retry {

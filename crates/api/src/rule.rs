@@ -15,13 +15,13 @@ pub(crate) const LAST_SECOND: f64 = 253_402_300_799.0;
 /// For an unknown key, the refusal suggests a known one at most this many edits away.
 const NEAR: usize = 2;
 
-/// A key of a message.
+/// A key of a message, and the rule for its value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) required: bool,
     pub(crate) rule: Rule,
-    /// The `description` in the schema.
+    /// The meaning of the key: the `description` in the JSON Schema.
     pub(crate) meaning: &'static str,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Rule {
     Name(usize),
     /// A duration such as `90s`, `15m`, `2h` or `1d`.
     Duration,
-    /// One of these words.
+    /// One of the words in this list.
     Word(&'static [&'static str]),
     /// A whole number between these, both included.
     Whole(u64, u64),
@@ -132,7 +132,7 @@ fn member_path(path: &str, name: &str) -> String {
     }
 }
 
-/// The fault of a value.
+/// What is wrong with a value.
 #[derive(Debug)]
 struct Fault {
     /// The JSON path within the value: empty, or the index of a list's item.

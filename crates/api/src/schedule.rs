@@ -37,14 +37,14 @@ pub struct LastRun {
     pub ended_ms: i64,
 }
 
-/// When something is due.
+/// When the runs of a watch are due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schedule {
-    /// Once, immediately.
+    /// Only once, immediately.
     Once,
     /// This many milliseconds after the last start.
     Every(i64),
-    /// At fixed times of day.
+    /// At the times of day that five cron fields name.
     Cron(Box<Cron>),
 }
 
@@ -55,7 +55,7 @@ pub struct Cron {
     hours: Field,
     days: Field,
     months: Field,
-    /// Sunday is 0.
+    /// The allowed days of the week; Sunday is 0.
     weekdays: Field,
     zone: TimeZone,
 }

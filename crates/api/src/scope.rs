@@ -13,7 +13,7 @@ pub use self::patterns::PatternSet;
 /// Path extensions that are not fetched unless a crawl has its own list: files without text that a mapping could
 /// read.
 pub const DENIED_EXTENSIONS: &[&str] = &[
-    // images
+    // Extensions of images.
     "jpg", "jpeg", "png", "gif", "webp", "avif", "bmp", "ico", "svg", "tif", "tiff", "heic", "psd",
     "ai", "eps", "mng", "pct", "pst", "psp", "drw", "dxf", "cdr", // audio and video
     "mp3", "au", "wav", "ogg", "oga", "opus", "flac", "aac", "m4a", "wma", "mid", "aiff", "ra",

@@ -47,14 +47,14 @@ pub struct Watch {
     pub seeds: Option<String>,
     pub records: Option<WatchRecords>,
     pub dataset: Option<String>,
-    /// The members of `crawl`.
+    /// The members of `crawl`: flags of `webfill crawl`.
     pub flags: Vec<CrawlFlag>,
     pub schedule: Schedule,
     /// How long a run may take.
     pub window_ms: Option<i64>,
     /// How many pages a run may fetch.
     pub max_pages: Option<u64>,
-    /// The recipients of its notifications.
+    /// The recipients of the watch's notifications.
     pub notify: Vec<Notify>,
     /// After this many consecutive runs without findings, the watch is silent.
     pub silent_after: u64,
@@ -76,7 +76,7 @@ pub struct WatchRecords {
 /// A flag of `webfill crawl` with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrawlFlag {
-    /// The member's name.
+    /// The name of the member: that of the flag, with `_` for `-`.
     pub key: String,
     pub value: Value,
 }

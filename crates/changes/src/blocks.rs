@@ -216,7 +216,7 @@ impl Blocks {
         self.end_block(hash(path) as u32);
     }
 
-    /// Ends the current block.
+    /// Ends the current block of text, and begins a new one.
     fn end_block(&mut self, place: u32) {
         let text = normal_form(&without_control_characters(&self.open));
         self.open.clear();

@@ -119,11 +119,11 @@ pub(crate) fn mask_times(text: &str) -> String {
     text.into_owned()
 }
 
-/// A time in a text.
+/// A time that was read from a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
     Day(Date),
-    /// Minutes since midnight.
+    /// A clock time, in minutes since midnight.
     Clock(i64),
     /// A span of time in minutes, and the length of its smallest unit in minutes.
     Span(i64, i64),

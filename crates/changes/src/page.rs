@@ -60,7 +60,7 @@ pub struct CheckedPage<'a> {
     pub seen: PageContent,
 }
 
-/// The judgement of a check.
+/// The judgement of a check: whether the page has changed, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckOutcome {
     pub verdict: Verdict,

@@ -23,7 +23,7 @@ pub(crate) struct MovedRows {
     pub(crate) places: Vec<u32>,
 }
 
-/// The blocks of a row.
+/// The blocks of text that form one row.
 type Row<'b> = Vec<&'b Block>;
 
 /// Finds rows that consist of the same texts as before, but in another combination or with another rank. Places in

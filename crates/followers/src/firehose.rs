@@ -143,7 +143,7 @@ impl Firehose {
     }
 }
 
-/// A handle for publishing notifications.
+/// A handle with which other threads publish notifications on the firehose.
 #[derive(Clone)]
 pub struct NotificationPublisher {
     pub subscriptions: Subscriptions,

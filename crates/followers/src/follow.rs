@@ -61,7 +61,7 @@ impl Turn<'_> {
     }
 }
 
-/// A follower with its store.
+/// A follower of the store, with its connection to the store.
 pub(crate) struct FollowerLoop<F> {
     store: FollowedStore,
     pub(crate) follower: F,

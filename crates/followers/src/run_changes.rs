@@ -53,10 +53,10 @@ pub async fn load_change_number_before(
     Ok(before.map_or(last, |before| before.min(last)))
 }
 
-/// The findings of a run.
+/// The findings of a watch's run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunResults {
-    /// Changes of pages, by kind.
+    /// The number of changed pages, by kind of change.
     pub changes: BTreeMap<&'static str, u64>,
     /// The number of documents that this run was the first to find.
     pub documents: u64,

@@ -31,7 +31,7 @@ pub struct Reported {
     /// The time since which changes are wanted; `None` once the starting number is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_since_ms: Option<i64>,
-    /// Standing alerts, by mapping.
+    /// The alerts in force, by mapping.
     pub alerts: BTreeMap<String, ReportedAlert>,
     /// The time since which an alternative chain of extraction steps yields a field's values, by mapping and field.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -117,13 +117,13 @@ impl ReadChanges {
     }
 }
 
-/// One reported event.
+/// One event to report, such as a changed page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub about: About,
     /// The name of the kind of event, from the list in `docs/how-to/notifications.md`.
     pub name: &'static str,
-    /// The line for people.
+    /// The event in words, on one line.
     pub line: String,
     pub detail: Value,
 }

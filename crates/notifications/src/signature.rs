@@ -1,4 +1,4 @@
-//! Signs webhook posts.
+//! Signs webhook posts, so that receivers can check their origin.
 
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};

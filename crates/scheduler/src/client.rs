@@ -27,14 +27,14 @@ pub enum Client {
     Socket(ControlPeer),
     /// A feeder (a process that reads the seeds of a watch's run), on the feeders' socket.
     Feeder(Peer),
-    /// A client that uses HTTP.
+    /// A client that sends its requests by HTTP.
     Http(HttpAsker),
 }
 
 /// An HTTP client that waits for the answer to its request.
 #[derive(Debug, Clone)]
 pub struct HttpAsker {
-    /// The number of the request.
+    /// The number of the request, by which the HTTP thread finds the client that waits.
     pub number: u64,
     /// The request's permit, until it is answered.
     pub permit: Option<Arc<dyn RequestPermit>>,

@@ -61,7 +61,7 @@ pub struct Grant {
     pub supervisor: String,
     /// The lane of the supervisor: `http` or `browser`.
     pub lane: Lane,
-    /// The maximum number of tasks.
+    /// The maximum number of tasks to hand out.
     pub tasks: usize,
     /// The first task must not start before this time.
     pub start_ms: i64,

@@ -18,7 +18,7 @@ pub use crate::client::{Client, ControlPeer, HttpAsker, RequestPermit};
 use crate::frontier::{Backfill, TaskId};
 use crate::reload::ReloadRequest;
 
-/// A message with its receiver.
+/// A message that the process sends once it may leave, with its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutgoingMessage {
     ToSupervisor(Caller, DispatcherToSupervisor),
@@ -33,7 +33,7 @@ pub enum OutgoingMessage {
     },
 }
 
-/// A write to the store.
+/// A write to the store, which the process carries out.
 pub enum StoreWrite {
     Crawl(CrawlWrite),
     /// A page whose task ended without a worker that could save it.
@@ -44,7 +44,7 @@ pub enum StoreWrite {
     SiteStates(SiteStatesWrite),
 }
 
-/// The state of a crawl.
+/// A crawl's state to be written to the store.
 pub struct CrawlWrite {
     pub crawl: Box<Crawl>,
     /// For a crawl that has ended: the number of the frontier's note that its end is not saved yet. The note is removed
@@ -69,7 +69,7 @@ pub struct BackfillWrite {
     pub page: Backfill,
 }
 
-/// New states of sites.
+/// New states of sites to be written to the store.
 #[derive(Debug, Clone, Default)]
 pub struct SiteStatesWrite {
     pub in_trouble: Vec<SiteState>,
@@ -116,7 +116,7 @@ pub struct Committed {
     /// Changes of pages to read from the store; the answers are passed to
     /// [`Core::on_changes_answered`](crate::Core::on_changes_answered).
     pub changes_asked: Vec<ChangesRequest>,
-    /// Feeders to start.
+    /// Feeders (processes that read the seeds of a run) to start.
     pub feeder_orders: Vec<FeederOrder>,
     /// Reloads to begin; the files that were read are passed to [`Core::finish_reload`](crate::Core::finish_reload).
     pub reloads_asked: Vec<ReloadRequest>,

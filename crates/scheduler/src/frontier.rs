@@ -165,7 +165,7 @@ pub use self::unsaved_states::UnsavedState;
 pub use self::waiting::WaitingSites;
 pub use self::watches::{RunContinuation, StoredWatch};
 
-/// The dispatcher's durable state.
+/// The dispatcher's durable state: tasks, crawls, sites and watches, in one SQLite file.
 #[derive(Debug)]
 pub struct Frontier(Transactions);
 

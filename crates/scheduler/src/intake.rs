@@ -10,7 +10,7 @@ use crate::scope::Scope;
 /// The maximum number of consecutive redirects. Further ones are refused.
 pub const MAX_REDIRECTS: u8 = 5;
 
-/// Why a URL is refused.
+/// Why a URL is not queued.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     Url(UrlRefusal),
@@ -35,7 +35,7 @@ impl Refusal {
     }
 }
 
-/// Explains a reason to people.
+/// Explains to people why a URL was not queued.
 pub fn explain_reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Duplicate => "seen before in this crawl",

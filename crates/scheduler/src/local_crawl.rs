@@ -101,7 +101,7 @@ pub struct ChosenDataset {
     pub is_given: bool,
 }
 
-/// One URL of a seed.
+/// One URL among the seeds of a crawl.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeedUrl {

@@ -14,7 +14,7 @@ use crate::mappings::Mappings;
 use crate::requester::SenderInfo;
 use crate::retry_table::RetryTable;
 
-/// The reloaded and checked files.
+/// The files that were read again and checked.
 #[derive(Debug, Clone)]
 pub struct Reloaded {
     pub mappings: Mappings,
@@ -40,7 +40,7 @@ pub struct ReloadRequest {
     pub uuid: Option<String>,
 }
 
-/// The result of a reload.
+/// The result of a reload: the new files, or the fault that was found in one of them.
 pub struct ReloadResult {
     pub asked: ReloadRequest,
     pub found: Result<Box<Reloaded>, Fault>,

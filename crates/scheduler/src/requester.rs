@@ -22,12 +22,12 @@ pub struct Requester {
 pub enum Sender {
     /// The name of a key or token. All its connections count as one sender.
     Name(Arc<str>),
-    /// A connection without a key.
+    /// A connection of a client that uses no key.
     Peer(Peer),
     Address(Option<Arc<str>>),
 }
 
-/// The sender, for people.
+/// What people are shown about the sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SenderInfo {
     /// The name of the key or token; `None` for a sender on this machine that uses no key.
@@ -62,7 +62,7 @@ pub enum Channel {
     #[default]
     Socket,
     Http,
-    /// A token, by HTTP.
+    /// A token that was sent by HTTP.
     Token,
     /// The dashboard. On this machine it needs no token.
     Dashboard,
@@ -116,7 +116,7 @@ impl Requester {
     }
 }
 
-/// A sender with unlimited rights.
+/// Turns a client into a sender with unlimited rights.
 impl From<Client> for Requester {
     fn from(client: Client) -> Requester {
         Requester {

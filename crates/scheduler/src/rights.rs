@@ -18,11 +18,11 @@ struct Need<'a> {
 /// The applications that a request concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach<'a> {
-    /// The crawls of one application.
+    /// The request concerns crawls of one application.
     App(&'a str),
     /// A watch, whose application the core looks up; or all watches of the sender's applications.
     Watch,
-    /// All applications.
+    /// The request concerns all applications.
     Fleet,
 }
 

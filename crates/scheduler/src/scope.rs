@@ -22,7 +22,7 @@ pub struct Scope {
     /// If there are no patterns, every URL is allowed.
     allow: Patterns,
     deny: Patterns,
-    /// `None`: the default, [`DENIED_EXTENSIONS`].
+    /// Path extensions that are not fetched; `None` for the default, [`DENIED_EXTENSIONS`].
     denied_extensions: Option<HashSet<String>>,
 }
 

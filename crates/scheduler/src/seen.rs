@@ -54,14 +54,14 @@ const SLICES_READ_AT_ONCE: u64 = 8_000;
 pub(crate) struct SeenUrls {
     secret: (u64, u64),
     dropped_parameters: DroppedParameters,
-    /// The folder of the runs.
+    /// The folder of the runs (sorted files of keys).
     folder: PathBuf,
     tail: HashMap<u64, u64, BuildHasherDefault<AlreadyHashed>>,
     tail_limit: usize,
     last_task: u64,
     /// The number of insertions since the merge was last advanced.
     unpaced: u64,
-    /// The runs, oldest first.
+    /// The runs (sorted files of keys), oldest first.
     runs: Vec<Run>,
     /// The current merge, always of the last runs.
     merge: Option<Merge>,

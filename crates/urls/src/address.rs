@@ -61,7 +61,7 @@ fn classify_v6(ip: Ipv6Addr) -> AddressClass {
         [0x64, 0xff9b, 1, ..] => classify_local_nat64(ip),
         [0x2001, 0, _, _, _, _, a, b] => classify_v4(v4_from_halves(!a, !b)), // Teredo client, RFC 4380
         [0x2002, a, b, ..] => classify_v4(v4_from_halves(a, b)),              // 6to4, RFC 3056
-        // Local networks.
+        // Addresses of local networks.
         [0x2001, 2, 0, ..] => Private, // networks under test, RFC 5180
         [0xfc00..=0xfdff, ..] => Private, // unique local, RFC 4193
         [0xfe80..=0xfeff, ..] => Private, // link-local RFC 4291, site-local RFC 3879

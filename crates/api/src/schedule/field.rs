@@ -39,7 +39,7 @@ pub(super) const MONTH: Kind = Kind {
     ],
 };
 
-/// Sunday is 0 and 7.
+/// The day of the week. Sunday is 0 and 7.
 pub(super) const WEEKDAY: Kind = Kind {
     name: "day of week",
     least: 0,
@@ -47,10 +47,10 @@ pub(super) const WEEKDAY: Kind = Kind {
     names: &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"],
 };
 
-/// The values of a field.
+/// The allowed values of one cron field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
-    /// A bit for each value.
+    /// A bit for each allowed value: bit 5 for the value 5.
     values: u64,
     /// Whether the field begins with `*`; `*/15` does, too.
     pub(super) is_star: bool,

@@ -8,7 +8,7 @@ use crate::action::UUID;
 use crate::refusal::Refusal;
 use crate::rule::{Key, Rule, check_members};
 
-/// An action on watches.
+/// An action on the watches of a fleet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchAction {
     pub order: WatchOrder,

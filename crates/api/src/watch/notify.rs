@@ -9,10 +9,10 @@ use super::target::{self, NotificationTarget};
 use crate::refusal::Refusal;
 use crate::rule::{Key, check_members};
 
-/// The words of `about`.
+/// The words that `about` may contain: the subjects of notifications.
 pub(super) const ABOUT: &[&str] = &["changes", "health", "silence", "runs"];
 
-/// The words of `when`.
+/// The words that `when` may have: the times of notifications.
 pub(super) const WHEN: &[&str] = &["digest", "at_once"];
 
 /// A recipient of a watch's notifications.
@@ -47,7 +47,7 @@ impl NotificationTime {
 pub enum About {
     /// Pages that are new, changed, gone, or back.
     Changes,
-    /// Alerts of extractions.
+    /// Alerts about mappings that extract less than before.
     Health,
     /// The watch no longer finds anything, or does not run.
     Silence,

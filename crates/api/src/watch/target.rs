@@ -41,7 +41,7 @@ impl NotificationTarget {
     }
 }
 
-/// A kind of target.
+/// A kind of notification target, such as a webhook or a mail address.
 struct Kind {
     /// The key that names a target of this kind.
     key: Key,
@@ -115,7 +115,7 @@ static KINDS: [Kind; 5] = [
     },
 ];
 
-/// The keys of all kinds.
+/// The keys of all kinds of targets.
 pub(super) fn keys() -> impl Iterator<Item = Key> {
     KINDS.iter().flat_map(|kind| {
         let more = kind.more.map(|(key, _)| key);

@@ -6,7 +6,7 @@ use jiff::{Timestamp, ToSpan};
 
 use crate::{HOUR_MS, WORDS, random_words};
 
-/// A request for a page.
+/// A request for a page of the generated site.
 pub(crate) struct Fetch<'r> {
     pub(crate) at_ms: i64,
     pub(crate) page: usize,

@@ -14,7 +14,7 @@ use webfill_store::{
     Store, StoreError, parse_iso_time, site_versions_id,
 };
 
-/// The results of checks.
+/// The results of judging a chunk of checks.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) versions: Vec<KnownVersions>,
@@ -35,7 +35,7 @@ pub(super) struct CheckComparer {
     runs: BTreeMap<(String, String), Run>,
 }
 
-/// A run of a watch.
+/// A run of a watch, as far as the comparison needs it.
 #[derive(Clone, Copy)]
 struct Run {
     began_ms: i64,

@@ -8,7 +8,7 @@ use webfill_store::{Cursor, Store, StoreError};
 use super::report::{AlertEvent, Owner, Report};
 use super::{blocked, pinned};
 
-/// The state of one mapping.
+/// The state of one mapping, with what is not stored or reported yet.
 #[derive(Default)]
 pub(super) struct JudgedMapping {
     pub(super) health: MappingHealth,

@@ -32,7 +32,7 @@ const LAST_BYTES: usize = 4_096;
 /// The variables of this process's environment that are passed to the command.
 const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 
-/// A program and its arguments.
+/// A target that is a program with its arguments.
 pub(super) struct Command<'a>(pub(super) &'a [String]);
 
 #[async_trait]

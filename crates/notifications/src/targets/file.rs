@@ -17,7 +17,7 @@ use crate::verdict::Verdict;
 const NO_FILES: &str =
     "expected a file below the folder `notifications.files_dir` of the dispatcher's settings";
 
-/// The path of the file.
+/// A target that is a file, by its path.
 pub(super) struct File<'a>(pub(super) &'a str);
 
 #[async_trait]

@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Codes of replies about user, password or encryption. They are not about the mail itself, so the delivery is retried.
 const OF_LOGIN: std::ops::RangeInclusive<u16> = 530..=538;
 
-/// The recipient's address.
+/// A target that is a mail address.
 pub(super) struct Mail<'a>(pub(super) &'a str);
 
 #[async_trait]

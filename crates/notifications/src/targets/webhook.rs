@@ -114,7 +114,7 @@ pub(crate) struct Webhooks {
     guard: AddressGuard,
 }
 
-/// A webhook post.
+/// The parts of a webhook's HTTP request.
 struct Post<'a> {
     url: &'a str,
     key: &'a str,

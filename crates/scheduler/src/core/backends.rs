@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The process's report on the store and the cache.
 #[derive(Debug, Clone, Default)]
 pub struct BackendsReport {
-    /// `None`: not checked yet.
+    /// The result of the last check of the store; `None`: not checked yet.
     pub store: Option<BackendReport>,
     pub cache: Option<BackendReport>,
     /// Whether the store accepts no writes at present.

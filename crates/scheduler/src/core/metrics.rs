@@ -13,7 +13,7 @@ use crate::core::watches::Watches;
 use crate::core::{Core, window};
 use crate::dispatch::{FleetMetrics, count_due_sites};
 
-/// The published metrics.
+/// The core's metrics, as they are published for Prometheus.
 #[derive(Debug, Clone, Default)]
 pub struct CoreMetrics {
     pub counters: Counters,

@@ -38,7 +38,7 @@ const LONGEST_WAIT_MS: i64 = 3_600_000;
 /// From this number of consecutive failed runs on, the wait does not grow any more.
 const MOST_FAILURES: u64 = 7;
 
-/// All watches.
+/// All watches of this dispatcher, and the orders to start their feeders.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     pub(super) by_name: BTreeMap<String, WatchEntry>,
@@ -71,7 +71,7 @@ pub(super) struct WatchEntry {
     is_asked: bool,
 }
 
-/// A current run.
+/// The current run of a watch.
 #[derive(Debug, Clone)]
 struct CurrentRun {
     crawl: CrawlKey,

@@ -61,7 +61,7 @@ const LONGEST_OFFLINE_MS: i64 = 6 * 3_600_000;
 /// What an attempt to fetch shows about the machine's connection to the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReachResult {
-    /// A server has answered.
+    /// A server has answered the request.
     Answered,
     /// A name server has answered that the name does not exist.
     NoSuchName,

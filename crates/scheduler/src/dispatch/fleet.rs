@@ -51,7 +51,7 @@ pub struct Fleet {
     last_chosen: BTreeMap<Lane, String>,
 }
 
-/// The answer to a hello.
+/// Whether a supervisor that says hello is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HelloVerdict {
     Joins,
@@ -61,7 +61,7 @@ pub enum HelloVerdict {
     NameTaken,
 }
 
-/// The answer to a heartbeat.
+/// Whether a heartbeat renews the supervisor's lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeartbeatReply {
     /// The lease is renewed. `heard_ms`: the newest timestamp received, by the supervisor's clock.

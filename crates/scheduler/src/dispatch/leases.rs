@@ -27,7 +27,7 @@ pub struct Lease {
 /// The last request under a returned lease, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRequest {
-    /// No request was made.
+    /// No request was made under the lease.
     None,
     /// The returned clock of the site includes the request.
     Known(SiteClock),
@@ -35,7 +35,7 @@ pub enum LastRequest {
     PossiblyUntilNow,
 }
 
-/// All leases.
+/// All leases: the tasks that supervisors hold.
 #[derive(Debug, Default)]
 pub struct Leases {
     by_task: BTreeMap<TaskId, Lease>,

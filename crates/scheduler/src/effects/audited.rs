@@ -103,7 +103,7 @@ pub struct FeedSums {
     refused: u64,
     /// The first of the crawls that were fed, by application and id.
     crawls: Vec<(String, String)>,
-    /// Whether more crawls were fed.
+    /// Whether more crawls were fed than `crawls` lists.
     has_more: bool,
 }
 

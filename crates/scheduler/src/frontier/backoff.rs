@@ -122,7 +122,7 @@ pub(super) enum Leasable {
     None,
 }
 
-/// An unreachable site.
+/// An unreachable site, and how far the end of its tasks has come.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unreachable {
     /// Tasks up to this id end without a request.

@@ -1,4 +1,4 @@
-//! Ends tasks.
+//! Ends tasks: updates their rows and the counters of their crawls.
 
 use super::queue_order::ready_tasks_of;
 use rusqlite::{Result, params};

@@ -23,14 +23,14 @@ use super::trickles::SlowedBranches;
 use crate::excluded_sites::ExcludedSites;
 use crate::seen::SeenUrls;
 
-/// The parts of the frontier.
+/// The parts of the frontier, which all of its operations share.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) db: Connection,
     pub(super) seen: SeenUrls,
     pub(super) sites: Names,
     pub(super) records: Names,
-    /// Recently used crawls.
+    /// The crawls in memory: recently used ones.
     pub(super) crawls: CrawlsInMemory,
     /// Crawls that have changed since the last call of [`take_changed`](super::Crawls::take_changed).
     pub(super) touched: BTreeSet<CrawlKey>,

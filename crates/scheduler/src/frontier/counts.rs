@@ -145,7 +145,7 @@ pub struct PendingCrawl {
     pub high_priority: Option<u8>,
     /// Tasks that were handed out and have not ended yet.
     pub leased: u64,
-    /// Milliseconds since the epoch.
+    /// When the crawl expires, in milliseconds since the epoch.
     pub expires_at_ms: Option<i64>,
 }
 

@@ -17,7 +17,7 @@ const BYTES_OF_A_CRAWL: usize = 2_048;
 /// The approximate size of the data that searches keep beside the automaton.
 const BYTES_OF_A_SEARCH: usize = 40 << 10;
 
-/// A crawl in memory.
+/// A crawl in memory, with its settings and counters.
 #[derive(Debug)]
 pub(super) struct Crawl {
     pub(super) spec: CrawlSpec,

@@ -69,7 +69,7 @@ pub(super) fn write_counters(cx: &mut Context) -> Result<()> {
     Ok(())
 }
 
-/// The crawl with these ids.
+/// The key of the crawl with these ids.
 pub(super) fn find_key(db: &Connection, app_id: &str, crawl_id: &str) -> Result<Option<CrawlKey>> {
     let sql = "SELECT id FROM crawls WHERE app_id = ?1 AND crawl_id = ?2";
     let mut select = db.prepare_cached(sql)?;
@@ -77,7 +77,7 @@ pub(super) fn find_key(db: &Connection, app_id: &str, crawl_id: &str) -> Result<
     key.optional()
 }
 
-/// A crawl's row.
+/// The parts of a crawl's row in the table `crawls`.
 pub(super) struct CrawlRow {
     pub(super) spec: CrawlSpec,
     pub(super) status: CrawlStatus,

@@ -1,4 +1,4 @@
-//! The counters of a crawl.
+//! The counters of a crawl, such as its queued tasks and fetched pages.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +26,12 @@ pub struct CrawlStatus {
     pub pages: u64,
     /// Pages that were read but have no mapping.
     pub unmatched: u64,
-    /// Field values stored.
+    /// The number of field values stored.
     pub fields: u64,
     /// The number of rows in lists on pages, and of those whose values are stored.
     pub rows: u64,
     pub rows_stored: u64,
-    /// Links found on pages.
+    /// The number of links found on pages.
     pub links: u64,
     /// The size of decoded bodies, in bytes.
     pub bytes: u64,

@@ -129,7 +129,7 @@ pub(super) struct FeedBatch<'a> {
     lanes: &'a mut Lanes,
     next_task: &'a mut i64,
     pub(super) now_ms: i64,
-    /// The wall clock's time.
+    /// The time of the wall clock.
     pub(super) wall_ms: i64,
     last_turn: i64,
     /// The batch's additions to the counts of sites, ordered by site, so that the order of later operations is

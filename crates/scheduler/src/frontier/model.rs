@@ -39,7 +39,7 @@ pub type AttrsId = i64;
 pub struct Candidate<'a> {
     /// The URL as it was found, canonical or not. A relative URL is refused as invalid.
     pub url: &'a str,
-    /// 0 for seeds.
+    /// The number of links from a seed to this URL; 0 for seeds.
     pub depth: u16,
     /// From 1 to 100; `None`: follows from the crawl and the depth.
     pub priority: Option<u8>,
@@ -135,7 +135,7 @@ pub struct Leased {
     pub unreachable: Option<Outcome>,
 }
 
-/// A lease in force.
+/// A lease in force: a task, and the site, crawl and priority that it counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldLease {
     pub task: TaskId,
@@ -264,7 +264,7 @@ pub enum ReturnResult {
     Stale,
 }
 
-/// A site's clock, as stored.
+/// A site's clock, as stored: when it may be requested next, and by whom.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Clock {
     /// No fetch may start before this time; milliseconds since the epoch.
@@ -279,7 +279,7 @@ pub struct Clock {
     pub address: Option<IpAddr>,
 }
 
-/// A site with queued tasks.
+/// A site with queued tasks, as the dispatcher loads it into memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteDue {
     pub id: SiteId,

@@ -12,7 +12,7 @@ use super::{FrontierError, crawl_rows, releasing};
 use crate::scope::Scope;
 
 impl Crawls<'_> {
-    /// The crawl with these ids.
+    /// The key of the crawl with these ids.
     pub fn find(
         &mut self,
         app_id: &str,
@@ -95,7 +95,7 @@ impl Crawls<'_> {
         taken
     }
 
-    /// Marks a crawl as changed.
+    /// Marks a crawl as changed, so that its state is written to the store.
     pub fn mark_changed(&mut self, crawl: CrawlKey) {
         self.0.cx.touched.insert(crawl);
     }

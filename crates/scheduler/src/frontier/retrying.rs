@@ -1,4 +1,5 @@
-//! Carries out retries; see [`retries`](super::retries).
+//! Carries out retries: queues failed tasks again, to be handed out after a wait. See [`retries`](super::retries) for
+//! the waits.
 
 use super::task_rows::{due_retries, next_retry_ms};
 use super::tries::{count_used_retries, note_try};

@@ -14,7 +14,7 @@ use super::{FrontierConfig, FrontierError};
 /// "wbfl", which marks the file as webfill's.
 const APPLICATION_ID: i64 = 0x7762_666C;
 
-/// The format of the file.
+/// The version of the file's format.
 const VERSION: i64 = 1;
 
 /// The write-ahead log is checkpointed after this many pages (32 MiB), and not more often, because the fsyncs of a
@@ -130,7 +130,7 @@ fn configure_connection(db: &Connection, config: &FrontierConfig) -> rusqlite::R
     db.pragma_update(None, "journal_size_limit", 2 * CHECKPOINT_PAGES * 4_096)
 }
 
-/// Creates the tables only.
+/// Creates the frontier's tables in a test's database.
 #[cfg(test)]
 pub(super) fn create_tables_for_tests(db: &Connection) {
     create_tables(db).unwrap();

@@ -9,7 +9,7 @@ use webfill_wire::{BackoffReason, Evidence};
 use super::model::{SiteId, TaskId};
 use crate::site_state::{Phase, SiteState};
 
-/// A stored state.
+/// A site's stored state, with the facts about its failures.
 pub(super) struct StoredState {
     pub(super) state: SiteState,
     /// When the current series of failures began. The site's backoffs belong to this series.

@@ -6,7 +6,7 @@ use rusqlite::params;
 use super::error::FrontierError;
 use super::parts::Supervisors;
 
-/// A stored supervisor.
+/// A supervisor that may hold leases, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSupervisor {
     pub name: String,

@@ -67,7 +67,7 @@ pub(super) struct HeldPage<'a> {
     pub(super) url: &'a str,
 }
 
-/// A task that has ended.
+/// A task that has ended, with its outcome.
 pub(super) struct EndedTask {
     pub(super) id: TaskId,
     pub(super) crawl: CrawlKey,

@@ -38,7 +38,7 @@ pub(crate) fn empty_database() -> (TempDir, Connection) {
     (dir, db)
 }
 
-/// A frontier with one crawl.
+/// A frontier with one crawl, for tests.
 struct Fixture {
     dir: TempDir,
     frontier: Frontier,

@@ -53,7 +53,7 @@ impl KnownPage {
 /// An unlinked page that is due to be checked, unless the run has found it.
 struct DuePage {
     task: TaskId,
-    /// `None`: the task was pruned.
+    /// The data of the page's task and site; `None`: the task was pruned.
     row: Option<DueRow>,
 }
 

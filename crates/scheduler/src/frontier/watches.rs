@@ -12,7 +12,7 @@ use super::parts::Watches;
 /// The maximum number of kept records of runs per watch.
 const MOST_RUNS: i64 = 1_000;
 
-/// A watch as stored.
+/// A watch as stored in the frontier's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredWatch {
     /// The watch as it was given, as JSON.

@@ -31,7 +31,7 @@ impl Merge {
         self.output.slice_count()
     }
 
-    /// The number of merged runs.
+    /// The number of runs that are merged into one.
     pub(super) fn source_count(&self) -> usize {
         self.sources.len()
     }

@@ -42,7 +42,7 @@ const BYTES_BETWEEN_SYNCS: u64 = 8 << 20;
 /// A key, and the task of its URL.
 pub(super) type Entry = (u64, u64);
 
-/// One sorted run.
+/// One sorted run: a file of keys, which is never changed.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
     pub(super) keys: u64,

@@ -18,7 +18,7 @@ pub(crate) fn keys(seed: u64, n: u64) -> impl Iterator<Item = u64> {
 /// The minimum memory, with which the tail holds 896 keys.
 const LEAST: usize = 8 * 1_024 * TAIL_ENTRY_BYTES;
 
-/// The folder of the database.
+/// The folder that contains the database.
 fn database_folder(db: &Connection) -> &Path {
     Path::new(db.path().unwrap()).parent().unwrap()
 }

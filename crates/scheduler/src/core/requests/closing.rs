@@ -36,7 +36,7 @@ const MOST_WAITING: usize = 10_000;
 pub(in crate::core) struct ClosingCrawls {
     under_way: VecDeque<ClosingCrawl>,
     crawls: BTreeSet<CrawlKey>,
-    /// When the next crawl expires.
+    /// When the next crawl expires; `None`: none will.
     pub(in crate::core) next_expiry_ms: Option<i64>,
 }
 

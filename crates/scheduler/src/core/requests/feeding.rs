@@ -18,7 +18,7 @@ use crate::frontier::{AttrsId, Candidate, FrontierError};
 
 /// The effect that an order (the requests for one crawl) will have on its crawl.
 pub(super) struct OrderPlan {
-    /// The crawl, if it exists.
+    /// The key of the crawl, if it exists.
     known: Option<CrawlKey>,
     /// The crawl's new settings; `None`: unchanged.
     spec: Option<CrawlSpec>,

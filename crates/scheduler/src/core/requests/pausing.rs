@@ -1,4 +1,4 @@
-//! Pauses and resumes crawls.
+//! Pauses and resumes crawls at the request of a client.
 
 use webfill_api::Subject;
 use webfill_wire::RecallScope;

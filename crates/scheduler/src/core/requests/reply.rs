@@ -3,7 +3,7 @@
 use serde_json::Value;
 use webfill_api::Refusal;
 
-/// When a request is answered.
+/// Whether a request is answered now or later.
 pub(in crate::core) enum Reply {
     Now(Value),
     /// The answer follows when a recall, the closing of a crawl, the reopening of its tasks, a reload or a drain has

@@ -67,7 +67,7 @@ fn is_recent(at_ms: i64, for_ms: i64, now_ms: i64) -> bool {
 }
 
 impl ReportCache {
-    /// The counters of all crawls.
+    /// The counters of all crawls, read again only if those kept are too old.
     pub(super) fn cached_tally(
         &mut self,
         cx: &mut Context,

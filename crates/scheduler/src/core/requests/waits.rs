@@ -62,7 +62,7 @@ impl WaitReason {
     }
 }
 
-/// The progress of a crawl.
+/// The progress of a crawl: why it waits, its pace, and its estimated end.
 pub(super) struct Progress {
     pub(super) waits: Vec<Value>,
     pub(super) per_second: Option<f64>,

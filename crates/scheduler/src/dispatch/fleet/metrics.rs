@@ -6,7 +6,7 @@ use crate::dispatch::session::Session;
 /// The number of supervisors in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FleetMetrics {
-    /// Supervisors that take tasks.
+    /// Connected supervisors that take tasks.
     pub connected: usize,
     /// Supervisors that have a session but were silent for most of their lease.
     pub silent: usize,

@@ -1,4 +1,4 @@
-//! Sites that were granted but had nothing to hand out.
+//! Tests of sites that were chosen but had nothing to hand out.
 
 use super::*;
 use crate::frontier::NothingHandedOut;

@@ -1,4 +1,4 @@
-//! Granting: the supervisor that gets a site's tasks, the time, and their number.
+//! Tests of granting: which supervisor gets a site's tasks, when, and how many.
 
 use super::*;
 

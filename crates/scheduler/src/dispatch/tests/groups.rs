@@ -1,4 +1,4 @@
-//! Sites that share the limits of an address or a provider.
+//! Tests of sites that share the limits of an address or a provider.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Leases that come back, and sites that change owners, after a lost supervisor and after a restart.
+//! Tests of leases that come back, and of sites that change owners, after a lost supervisor and after a restart.
 
 use super::*;
 

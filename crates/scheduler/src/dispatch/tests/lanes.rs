@@ -1,4 +1,4 @@
-//! Supervisors with browsers and without.
+//! Tests with supervisors with browsers and without.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Machines that are offline, and machines that join late.
+//! Tests of machines that are offline, and of machines that join late.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Higher priorities, full windows, rules of sites.
+//! Tests of higher priorities, of a full memory (window) and of rules of sites.
 
 use super::*;
 

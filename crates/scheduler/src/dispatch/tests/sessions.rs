@@ -1,4 +1,4 @@
-//! Sessions of supervisors: hello, heartbeat, goodbye.
+//! Tests of the sessions of supervisors: hello, heartbeat, goodbye.
 
 use super::*;
 

@@ -11,7 +11,7 @@ use crate::frontier::sites;
 /// A batch's additions to one site.
 #[derive(Default)]
 pub(super) struct FedSite {
-    /// The number of new tasks.
+    /// The number of tasks that are new to the crawl.
     accepted: u64,
     /// The number of new tasks and of tasks that are queued again.
     queued: u64,
@@ -21,7 +21,7 @@ pub(super) struct FedSite {
 }
 
 impl FeedBatch<'_> {
-    /// Counts a queued task.
+    /// Counts a task that the batch has queued, new or again.
     pub(in crate::frontier) fn count_queued(&mut self, site: SiteId, priority: u8) {
         let fed = self.fed.entry(site).or_default();
         fed.queued += 1;
@@ -47,7 +47,7 @@ impl FeedBatch<'_> {
         Ok(before + fed.accepted < budget)
     }
 
-    /// Counts a new task.
+    /// Counts a task that is new to the crawl.
     pub(in crate::frontier) fn count_accepted(&mut self, site: SiteId, priority: u8) {
         self.count_queued(site, priority);
         self.fed.entry(site).or_default().accepted += 1;

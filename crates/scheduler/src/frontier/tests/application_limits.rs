@@ -1,4 +1,4 @@
-//! Applications with limits.
+//! Tests of applications with limits on pages, pace and sites.
 
 use super::*;
 use crate::application_limits::ApplicationLimits;

@@ -1,4 +1,4 @@
-//! Pauses, and rules of sites set by hand.
+//! Tests of paused crawls, and of rules that were set for sites by hand.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Crawls that need browsers, among other crawls.
+//! Tests of crawls that need browsers, among other crawls.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Thousands of crawls.
+//! Tests with thousands of crawls, not all of which fit into memory.
 
 use super::*;
 use crate::frontier::crawl::Crawl;

@@ -1,4 +1,4 @@
-//! Sites in trouble, under a local crawl's patience of two minutes.
+//! Tests of sites in trouble: a local crawl waits two minutes for them (its patience).
 
 use super::*;
 use webfill_wire::Evidence;
@@ -115,7 +115,7 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
         (Outcome::HttpError, Some(503), 3_600_000, vec![0]),
         (Outcome::RobotsUnreachable, None, 3_600_000, vec![0]),
         (Outcome::Blocked, Some(403), 1_000, vec![0]),
-        // Failures that are mostly permanent.
+        // Failures that are mostly permanent, so that one attempt is enough.
         (Outcome::HttpError, Some(404), 1_000, vec![0]),
         (Outcome::TlsError, None, 1_000, vec![0]),
     ] {

@@ -1,4 +1,4 @@
-//! Ended tasks that are queued again.
+//! Tests of ended tasks that are queued again.
 
 use webfill_wire::Delivery;
 

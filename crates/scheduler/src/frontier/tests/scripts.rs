@@ -1,4 +1,4 @@
-//! Pages without content unless their scripts run, among other pages.
+//! Tests of pages that have no content unless their scripts run, among other pages.
 
 use webfill_wire::{Finding, ScriptsReport};
 

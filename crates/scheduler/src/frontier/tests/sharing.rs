@@ -1,4 +1,4 @@
-//! Crawls that share sites.
+//! Tests of crawls that have tasks at the same sites.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Crawls with sitemaps: what is queued for seeds, and how listed URLs are judged.
+//! Tests of crawls with sitemaps: which tasks seeds add, and how listed URLs are judged.
 
 use webfill_wire::LinkKind;
 

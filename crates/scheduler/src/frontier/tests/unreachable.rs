@@ -12,7 +12,7 @@ fn backoff_table() -> BackoffTable {
     }
 }
 
-/// When `a.org` becomes unreachable.
+/// When `a.org` becomes unreachable in these tests.
 const UNREACHABLE_MS: i64 = 1_000;
 
 /// Makes the site `a.org` unreachable by two failures, of its first page and of one that was not requested before.

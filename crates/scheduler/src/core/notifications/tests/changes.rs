@@ -21,7 +21,7 @@ fn world_with_watch(when: &str, about: &[&str]) -> World {
 }
 
 impl World {
-    /// Changes this many pages.
+    /// Changes this many pages in the store.
     fn change_pages(&mut self, pages: usize) {
         self.change_pages_at(pages, 0);
     }

@@ -1,4 +1,4 @@
-//! `info` about tasks that are leased, and about those that make no progress.
+//! Tests of `info` about tasks that are leased, and about tasks that make no progress.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Crawls that are stopped or expire.
+//! Tests of crawls that are stopped or expire.
 
 use super::*;
 

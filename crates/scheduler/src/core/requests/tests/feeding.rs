@@ -1,4 +1,4 @@
-//! Crawl requests.
+//! Tests of crawl requests, from their arrival to the tasks of their crawls.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Crawls that need browsers, from their applications' point of view.
+//! Tests of crawls that need browsers, from the point of view of their applications.
 
 use super::*;
 

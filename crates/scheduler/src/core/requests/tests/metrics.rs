@@ -1,4 +1,4 @@
-//! How long due tasks have waited, as reported to Prometheus.
+//! Tests of the metric that says how long due tasks have waited.
 
 use super::*;
 

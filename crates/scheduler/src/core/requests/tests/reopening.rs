@@ -1,4 +1,4 @@
-//! Ended tasks that are queued again on request.
+//! Tests of ended tasks that are queued again on request.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The states of crawls and sites, and how they are written.
+//! Tests of the states of crawls and sites, and of how they are written to the store.
 
 use webfill_store::CrawlState;
 
