@@ -122,7 +122,7 @@ impl Crawl {
         if let Some(seeds) = &mut seeds {
             seeds.set_list_cells(&mappings, &settings)?;
         }
-        let spec = flags::spec_of(&options, &settings);
+        let spec = flags::crawl_spec(&options, &settings);
         Scope::compile(&spec).map_err(flags::scope_fault)?;
         if let Some(list) = &settings.dispatcher.exclude_sites {
             ExcludedSites::load(list).map_err(Fault::usage)?;

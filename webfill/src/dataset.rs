@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    fn options() -> DatasetOptions {
+    fn mongodb_options() -> DatasetOptions {
         DatasetOptions {
             records: Some("mongodb://me:secret@db/people".into()),
             records_collection: Some("members".into()),
@@ -149,20 +149,20 @@ mod tests {
         let wrong = || Some(String::from("{"));
         let query = DatasetOptions {
             records_query: wrong(),
-            ..options()
+            ..mongodb_options()
         };
         assert!(refusal(query).starts_with("--records-query: it is no JSON"));
         let projection = DatasetOptions {
             records_projection: wrong(),
-            ..options()
+            ..mongodb_options()
         };
         assert!(refusal(projection).starts_with("--records-projection: it is no JSON"));
         let write_back = DatasetOptions {
             write_back: Some("$x".into()),
-            ..options()
+            ..mongodb_options()
         };
         assert!(refusal(write_back).starts_with("--write-back: `$x` is no name"));
-        assert!(options().validate().is_ok());
+        assert!(mongodb_options().validate().is_ok());
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         ] {
             let other = DatasetOptions {
                 records: Some(uri.into()),
-                ..options()
+                ..mongodb_options()
             };
             let refusal = refusal(other);
             assert!(refusal.starts_with("--records: "), "{refusal}");

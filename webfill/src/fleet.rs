@@ -71,7 +71,7 @@ impl Fleet {
     }
 
     /// Whether the dispatcher has ended.
-    pub fn has_no_dispatcher(&mut self) -> bool {
+    pub fn has_dispatcher_ended(&mut self) -> bool {
         matches!(self.dispatcher.child.try_wait(), Ok(Some(_)))
     }
 

@@ -223,9 +223,9 @@ impl Server {
             "list_pages" => store?.list_pages(parse_arguments(given)).await,
             "read_page" => store?.read_page(parse_arguments(given)).await,
             "fill" => tables?.fill(parse_arguments(given), caller).await,
-            "fill_state" => tables?.state(parse_arguments(given), caller).await,
-            "fill_stop" => tables?.stop(parse_arguments(given), caller).await,
-            "fill_results" => tables?.results(parse_arguments(given)).await,
+            "fill_state" => tables?.fill_state(parse_arguments(given), caller).await,
+            "fill_stop" => tables?.fill_stop(parse_arguments(given), caller).await,
+            "fill_results" => tables?.fill_results(parse_arguments(given)).await,
             _ => return None,
         })
     }

@@ -136,15 +136,15 @@ fn settings_by_name(settings: &Settings) -> Result<BTreeMap<String, Value>, Faul
     let table = Table::try_from(settings)
         .map_err(|error| Fault::error(format!("cannot compare the settings: {error}")))?;
     let mut values = BTreeMap::new();
-    flatten("", table, &mut values);
+    flatten_table("", table, &mut values);
     Ok(values)
 }
 
-fn flatten(above: &str, table: Table, values: &mut BTreeMap<String, Value>) {
+fn flatten_table(above: &str, table: Table, values: &mut BTreeMap<String, Value>) {
     for (key, value) in table {
         let name = format!("{above}{key}");
         match value {
-            Value::Table(table) => flatten(&format!("{name}."), table, values),
+            Value::Table(table) => flatten_table(&format!("{name}."), table, values),
             value => drop(values.insert(name, value)),
         }
     }

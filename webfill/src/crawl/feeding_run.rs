@@ -163,7 +163,7 @@ impl Crawl {
             seeds.set_list_cells(&mappings, &settings)?;
         }
         Ok(Crawl {
-            spec: flags::spec_of(&options, &settings),
+            spec: flags::crawl_spec(&options, &settings),
             fields: findings::fields_by_mapping(&mappings),
             rows: Arc::new(RowPages::new(mappings)),
             options,

@@ -131,7 +131,7 @@ fn is_conditional(options: &CrawlOptions) -> bool {
     options.conditional.unwrap_or(rechecks)
 }
 
-pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
+pub fn crawl_spec(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
     let crawl_id = options.crawl.clone().unwrap_or_else(new_crawl_id);
     CrawlSpec {
         max_depth: options.depth,

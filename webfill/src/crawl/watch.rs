@@ -273,7 +273,7 @@ impl Watch {
             let fleet = RefCell::new(&mut *fleet);
             let ended_at = Cell::new(None);
             let is_lost = || {
-                if ended_at.get().is_none() && fleet.borrow_mut().has_no_dispatcher() {
+                if ended_at.get().is_none() && fleet.borrow_mut().has_dispatcher_ended() {
                     ended_at.set(Some(Instant::now()));
                 }
                 let since_end = ended_at.get().map(|at: Instant| at.elapsed());
@@ -293,7 +293,7 @@ impl Watch {
                 };
             }
             // The dispatcher ended before its answer arrived, so the earlier counters are reported.
-            None if fleet.has_no_dispatcher() => {}
+            None if fleet.has_dispatcher_ended() => {}
             None => fleet.stop(),
         }
         self.count_records(&give_up)?;

@@ -50,7 +50,7 @@ impl RefreshRule {
     }
 
     /// The least age of fields that are refreshed, in milliseconds.
-    fn age_ms(self, now_ms: i64) -> Option<u64> {
+    fn least_age_ms(self, now_ms: i64) -> Option<u64> {
         let since = self.since_ms;
         let since = since.map(|since_ms| now_ms.saturating_sub(since_ms).max(0) as u64);
         since.or(self.after_ms)
@@ -150,7 +150,7 @@ impl Records {
         };
         Refresh {
             on_entry,
-            after_ms: self.refresh.age_ms(now_ms),
+            after_ms: self.refresh.least_age_ms(now_ms),
         }
     }
 

@@ -50,7 +50,7 @@ impl Host for DashboardHost {
         let (mappings, url) = (mappings.to_owned(), url.clone());
         let fetching = tokio::task::spawn_blocking(move || {
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-            fetch(&options, &mappings, &url)
+            fetch_page(&options, &mappings, &url)
         });
         let fetched = fetching.await.map_err(|error| error.to_string())?;
         fetched.map_err(|fault| fault.message)
@@ -64,7 +64,11 @@ impl Host for DashboardHost {
     }
 }
 
-fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<FetchedPage, Fault> {
+fn fetch_page(
+    options: &PageFetchOptions,
+    mappings: &Path,
+    url: &Url,
+) -> Result<FetchedPage, Fault> {
     // Name the URL as a source: only then does the provider read the index of kept pages, which has the time of the
     // last request to the site.
     let asked = Source::from_url(url);

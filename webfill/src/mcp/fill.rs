@@ -102,7 +102,7 @@ impl Tables {
         Ok(arguments)
     }
 
-    pub async fn state(
+    pub async fn fill_state(
         &self,
         given: Result<TableArguments, Fault>,
         caller: &mut Caller,
@@ -121,7 +121,7 @@ impl Tables {
         self.progress_answer(&table, fill.as_deref()).await
     }
 
-    pub async fn stop(
+    pub async fn fill_stop(
         &self,
         given: Result<TableArguments, Fault>,
         caller: &mut Caller,
@@ -141,7 +141,10 @@ impl Tables {
         self.progress_answer(&table, Some(&*fill)).await
     }
 
-    pub async fn results(&self, given: Result<ResultsArguments, Fault>) -> Result<Answer, Fault> {
+    pub async fn fill_results(
+        &self,
+        given: Result<ResultsArguments, Fault>,
+    ) -> Result<Answer, Fault> {
         let given = given?;
         let table = self.table_path(&given.table).await?;
         run_blocking(move || cells::read_results(&Project::new(&table), &given)).await?

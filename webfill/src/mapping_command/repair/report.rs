@@ -60,7 +60,7 @@ impl Repair {
             }
             output::write(file, &new)?;
             written.push(format!("written to {}", file.display()));
-            let cases = keep_cases(&golden_folder(file), broken, &reader, evidence)?;
+            let cases = store_golden_cases(&golden_folder(file), broken, &reader, evidence)?;
             written.push(format!(
                 "{cases} golden cases kept, for webfill mapping test --all"
             ));
@@ -168,7 +168,7 @@ impl Repair {
 }
 
 /// Stores golden cases: pages from before and after the change that the repaired mapping reads correctly.
-fn keep_cases(
+fn store_golden_cases(
     folder: &Path,
     broken: &BrokenMapping,
     reader: &Reader,

@@ -130,7 +130,7 @@ mod tests {
     const KNOWN: [&str; 4] = ["a", "b", "c", "d"];
 
     /// Test evidence: current pages with the known values `KNOWN`.
-    fn evidence() -> Evidence {
+    fn test_evidence() -> Evidence {
         let mut evidence = Evidence::default();
         for value in KNOWN {
             let url = Url::parse(&format!("https://shop.example/{value}")).unwrap();
@@ -170,7 +170,7 @@ mod tests {
             orders: orders.map(readings_from).into(),
         };
         let (new, old) = ([Value::from("new")], [Value::from("old")]);
-        let best = trials.best_order("price", &evidence())?;
+        let best = trials.best_order("price", &test_evidence())?;
         let place = |order: &Order| order(&new, &old) == best(&new, &old);
         Ok(ORDERS.iter().position(place).unwrap())
     }
