@@ -1,7 +1,7 @@
 //! Crawl requests that are fed together, grouped by their crawls: a batch changes the settings of a crawl once, and
 //! queues its URLs in one go.
 //!
-//! A list is parsed request by request, so memory holds its text and the batch so far, but never all requests as JSON
+//! A list is parsed request by request. So memory holds its text and the batch so far, but never all requests as JSON
 //! values: a list may have [`MAX_REQUESTS`] of them.
 
 use std::collections::HashMap;

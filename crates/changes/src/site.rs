@@ -1,11 +1,11 @@
 //! [`SiteBlocks`]: text that comes or goes on all pages of a site together, such as the headline of the day.
 //!
-//! Such text is counted night by night. For each block that is new on a page, two counts are kept of the pages checked
-//! from then on: on how many it is also new, and on how many it is not. Blocks that are gone are counted in the same
-//! way. A block that appears or disappears on nearly all pages belongs to the site, not to the page. The first pages
-//! that show such a block are reported as changed, because it cannot be distinguished from their own text yet. On a
-//! site with few pages, all pages are reported. A place whose blocks moved together on several nights is not compared
-//! any more.
+//! Such text is counted night by night. For each block that is new on a page, the pages checked from then on are
+//! counted in two groups: those on which the block is also new, and those on which it is not. Blocks that are gone are
+//! counted in the same way. A block that appears or disappears on nearly all pages belongs to the site, not to the
+//! page. The first pages that show such a block are reported as changed, because it cannot be distinguished from their
+//! own text yet. On a site with few pages, all pages are reported. A place whose blocks moved together on several
+//! nights is not compared any more.
 //!
 //! Counters, and times that move with the clock ([`times`](crate::times)), are ignored on all pages of the site once
 //! several pages have shown them.

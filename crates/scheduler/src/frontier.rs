@@ -338,8 +338,8 @@ impl Frontier {
         self.0.cx.limited_applications.application_use(app_id)
     }
 
-    /// The applications with crawls that wait for limits: first those whose page limit is used up, then those that
-    /// wait for their pace or for one of their sites.
+    /// The applications whose crawls wait at limits: first those whose page limit is used up, then those that wait for
+    /// their pace or for one of their sites.
     pub fn apps_waiting_at_limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
         self.0.cx.limited_applications.apps_waiting_at_limits()
     }

@@ -54,7 +54,7 @@ impl Target for Command<'_> {
                 watch: &delivery.watch,
                 input: notification_with_key(&delivery).to_string().into_bytes(),
             };
-            run(call, TIMEOUT)
+            run_command(call, TIMEOUT)
         })
         .await
     }
@@ -69,7 +69,7 @@ struct Call<'a> {
 }
 
 /// Runs the command, and blocks the thread until the command ends.
-fn run(call: Call<'_>, timeout: Duration) -> Verdict {
+fn run_command(call: Call<'_>, timeout: Duration) -> Verdict {
     let mut child = match spawn(&call) {
         Ok(child) => child,
         Err(error) => return Verdict::Failed(format!("cannot start it: {error}")),
@@ -160,7 +160,7 @@ mod tests {
             watch: "people",
             input: vec![b'x'; 1 << 20],
         };
-        run(call, timeout)
+        run_command(call, timeout)
     }
 
     #[test]

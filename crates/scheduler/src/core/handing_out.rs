@@ -7,8 +7,8 @@ use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, LeaseBatch, WokenSite};
 
-/// After this many grants in a row (permissions to hand out tasks of a site) that yielded no task, handing out stops
-/// for this turn of the loop, so that other work is not delayed.
+/// A grant permits to hand out tasks of one site. After this many grants that yielded no task, handing out stops for
+/// this turn of the loop, so that other work is not delayed.
 const MOST_EMPTY_GRANTS: usize = 1_000;
 
 /// Hands out tasks of due sites to supervisors that have credit. Ends after [`MOST_EMPTY_GRANTS`] or at the turn's

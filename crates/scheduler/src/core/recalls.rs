@@ -1,13 +1,13 @@
-//! Recalls: revocations of leased tasks that have not started. A recall has a scope: a stopped or paused crawl, a
-//! site whose rule has changed, or the tasks below a priority at a site. Started tasks run to their end; only the
-//! worker that holds a task decides whether it has started.
+//! Recalls: revocations of leased tasks that have not started. A recall has a scope: a stopped or paused crawl, a site
+//! whose rule has changed, or the tasks below a priority at a site. Started tasks run to their end; only the worker
+//! that holds a task decides whether it has started.
 //!
-//! A recall ends when each supervisor that held leases has either confirmed it or can start nothing under them any
-//! more because its lease is over. The deadline of a supervisor follows from these rules:
+//! A recall ends when each supervisor that held leases has either confirmed it or can start nothing under them any more
+//! because its lease is over. The deadline of a supervisor follows from these rules:
 //!
-//! - A lease is renewed by the answer to a heartbeat. The deadline is the lease time after the last heartbeat that
-//!   was sent before the supervisor had received the recall: a heartbeat says how many messages have arrived (see
-//!   `on_lease_renewed`). Workers hear of a later lease only after the recall.
+//! - A lease is renewed by the answer to a heartbeat. A heartbeat says how many messages have arrived (see
+//!   `on_lease_renewed`). The deadline is the lease time after the last heartbeat that was sent before the recall had
+//!   arrived. Workers hear of a later lease only after the recall.
 //! - An expired lease is renewed by a new session only. A supervisor that begins a session first recalls everything
 //!   from its workers, so tasks that it held before cannot start after the end of the former session's lease (see
 //!   `on_session_begun`).

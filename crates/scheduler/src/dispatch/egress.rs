@@ -37,8 +37,8 @@ const ENOUGH_TO_COMPARE: u32 = 8;
 const WELL_IN_A_ROW: usize = 5;
 const QUIET_MS: i64 = 3_000;
 
-/// The number of sites in a row without a route that shows that a machine is offline: for a machine that has reached
-/// nothing yet, and for one that has.
+/// The numbers of sites in a row without a route that show that a machine is offline: one for a machine that has
+/// reached nothing yet, and one for a machine that has.
 const NO_ROUTE_AT_FIRST: usize = 5;
 const NO_ROUTE_LATER: usize = 20;
 

@@ -75,7 +75,8 @@ impl Dispatch {
     }
 
     /// How many tasks of this priority may be sent to a supervisor now. If it has only the credit left that is reserved
-    /// for high priorities, one at a time, because further tasks of the same grant may have a lower priority.
+    /// for high priorities, the number is at most one, because further tasks of the same grant may have a lower
+    /// priority.
     pub(super) fn credit_for(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
         let room = self.fleet.available_credit(owner, now_ms);
         if room.ordinary == 0 && self.leases.count_held_at_least(owner, priority) < room.reserve {
@@ -103,8 +104,8 @@ impl Dispatch {
         }
     }
 
-    /// A better supervisor for a site than its owner: an offline one that is due for a test, or one that has fewer
-    /// sites than its share, because it has joined late.
+    /// A supervisor that is better for a site than its owner: an offline one that is due for a test, or one that has
+    /// joined late and has fewer sites than its share.
     fn better_owner(&self, id: SiteId, owner: &str, priority: u8, now_ms: i64) -> Option<String> {
         let lane = self.fleet.lane_of(owner)?;
         let site = self.schedule.site(id)?;

@@ -1,5 +1,5 @@
-//! One supervisor's session, that is, the dispatcher's data about it since its hello: its credit, the crawls that it
-//! knows, and whether all messages have arrived in both directions.
+//! One supervisor's session: the dispatcher's data about the supervisor since its hello. It has the credit, the crawls
+//! that the supervisor knows, and whether all messages have arrived in both directions.
 
 use std::collections::HashSet;
 

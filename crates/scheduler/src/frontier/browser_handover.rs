@@ -184,7 +184,7 @@ pub(super) const MOST_KINDS: usize = 16;
 /// as they are without a browser.
 pub(super) const MOST_SITES: usize = 50_000;
 
-/// If browsers did not help with this many consecutive kinds of a mapping's pages, its pages are no longer handed on,
+/// If this many consecutive kinds of a mapping's pages were not helped by browsers, its pages are no longer handed on,
 /// except empty shells: the mapping does not fit them.
 pub(super) const MOST_UNFIT: u32 = 12;
 

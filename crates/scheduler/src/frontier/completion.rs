@@ -228,9 +228,9 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    /// The kind of a redirect's target: if the redirect is a sitemap, so is its target. Which tasks are sitemaps is not
-    /// stored: they are those that a robots.txt or, recently, an index has led to, and those that are out of the scope
-    /// of pages.
+    /// The kind of a redirect's target: if the redirect is a sitemap, so is its target. It is not stored which tasks
+    /// are sitemaps. They are those that a robots.txt or, recently, an index has led to, and those that are out of the
+    /// scope of pages.
     fn kind_of_redirect(
         &mut self,
         report: &TaskDone,

@@ -1,12 +1,12 @@
 //! Unlinked pages: pages of a watch that a run no longer finds, neither as a seed nor by a link or in a sitemap. Most
-//! removed pages become unlinked, so their removal would go unnoticed. Therefore a run that has checked all pages
-//! that it found also checks unlinked ones. It checks such a page immediately and, as long as the page is still
-//! served, after 1, 2, 4, ... further runs, at least every 90 days ([`LONGEST_GAP_MS`]).
+//! removed pages become unlinked, so their removal would go unnoticed. Therefore a run that has checked all pages that
+//! it found also checks unlinked ones. It checks such a page immediately and, as long as the page is still served,
+//! after 1, 2, 4, ... further runs, at least every 90 days ([`LONGEST_GAP_MS`]).
 //!
 //! Each page of a watch that detects changes has a row in `known_pages`, with the time of its turn if no run finds it
 //! before. Each check postpones the turn. The row is deleted when the page was missing often enough to be reported as
-//! gone. It is also deleted if the page would not be checked even if found, because it is out of scope now or nothing
-//! of its site is crawled any more. The next check of the page adds the row again.
+//! gone. It is also deleted if the page would not be checked even if found: it is out of scope now, or nothing of its
+//! site is crawled any more. The next check of the page adds the row again.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};

@@ -1,9 +1,9 @@
-//! The memory in front of the runs, of a fixed size: an exact cache of recently used keys, and a filter that
-//! recognises most new keys.
+//! The memory in front of the runs, of a fixed size: an exact cache of recently used keys, and a filter that recognises
+//! most new keys.
 //!
-//! A filter is filled from the runs in the order of the keys, a few slices at a time, so that neither a start nor a
-//! growth of the index waits until all runs are read. Until it is filled, the previous filter answers for the keys
-//! that were not read yet. After a start there is no previous filter, and every such key may be in the runs.
+//! A filter is filled from the runs in the order of the keys, a few slices (small parts) at a time. So neither a start
+//! nor a growth of the index waits until all runs are read. Until it is filled, the previous filter answers for the
+//! keys that were not read yet. After a start there is no previous filter, and every such key may be in the runs.
 
 use rusqlite::Result;
 

@@ -1,13 +1,13 @@
 //! Runs: the part of the seen index on disk, sorted by key.
 //!
-//! Each run is a file in the folder [`FOLDER`]; the table `seen_runs` names the runs that are in use. A run divides
-//! the key space into equal slices, so that a look-up is one read of some 700 bytes at a computed position. A key is
-//! stored as its distance to the slice's first key, and both numbers of an entry have only as many bytes as the
-//! largest ones of the run may need. The file holds
+//! Each run is a file in the folder [`FOLDER`]; the table `seen_runs` names the runs that are in use. A run divides the
+//! key space into equal slices, so that a look-up is one read of some 700 bytes at a computed position. A key is stored
+//! as its distance to the slice's first key. Both numbers of an entry have only as many bytes as the largest ones of
+//! the run may need. The file holds
 //!
 //! - the slices: for each, its keys in ascending order, then their tasks in the same order;
-//! - the directory, which is kept in memory: for each slice the number of entries before it, and their total number
-//!   at the end, in four bytes each, the lowest byte first.
+//! - the directory, which is kept in memory: for each slice the number of entries before it, and their total number at
+//!   the end, in four bytes each, the lowest byte first.
 //!
 //! A file is written once, synced before the commit that names it, and never changed. It is deleted after the commit
 //! that no longer names it; leftovers of a crash are deleted at the next start. With a table of SQLite instead, a

@@ -92,7 +92,7 @@ impl Notifications {
     }
 
     /// Starts or stops reporting changes to the recipients of a watch. Changes before the start are not reported. The
-    /// time of the start is kept until the store has reported the number of the last change before it, which may take
+    /// time of the start is kept until the store has reported the number of the last change before it. That may take
     /// long if the store is away.
     pub(super) fn start_or_stop_change_reports(
         &mut self,

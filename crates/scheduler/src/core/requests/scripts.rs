@@ -10,8 +10,8 @@ use crate::wording::pluralize;
 /// The maximum number of sites to report whose pages may need their scripts.
 const MOST_SCRIPTED: usize = 10;
 
-/// What is known about pages of these crawls that need their scripts: how many sites need a browser (`wanted`), how
-/// many may need one, and how many are fetched with one (`filled`), with examples.
+/// What is known about pages of these crawls that need their scripts, with examples: how many sites need a browser
+/// (`wanted`), may need one, or are fetched with one (`filled`).
 pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
     let mut found = Map::new();
     for (name, finding, is_shell) in [
@@ -29,8 +29,8 @@ pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Valu
     Ok(found.into())
 }
 
-/// Adds which sites of a crawl need a browser, as the crawl's summary lists them: the stored pages were fetched without
-/// one, and stay as they are until the next fetch.
+/// Adds which sites of a crawl need a browser, in the form of the crawl's summary. Their stored pages were fetched
+/// without one, and stay as they are until the next fetch.
 pub(super) fn add_scripts(
     cx: &mut Context,
     row: &mut Value,

@@ -10,8 +10,8 @@ use super::Schedule;
 use crate::dispatch::groups::{Group, GroupPosition};
 use crate::frontier::{Clock, SiteId};
 
-/// A task that was handed out more often than this stays in its group, although the site has another address by then:
-/// its name resolves to a different address each time.
+/// A task that was handed out more often than this stays in its group, even if its host has another address by then.
+/// Its name resolves to a different address each time.
 const MOST_DELIVERIES_MOVED: u32 = 5;
 
 /// A worker requests robots.txt again if the last request to the site is at least this long ago.
@@ -135,8 +135,8 @@ impl Schedule {
         }
     }
 
-    /// Evicts the surplus if more than `most` sites wait in groups, so that a large group does not fill the memory: the
-    /// last sites in the order of the largest group.
+    /// Evicts sites if more than `most` sites wait in groups, so that a large group does not fill the memory. The last
+    /// sites in the order of the largest group are evicted.
     pub(in crate::dispatch) fn evict_surplus_of_groups(
         &mut self,
         most: usize,
