@@ -1,7 +1,7 @@
 //! Whether the processes that run crawls are alive, by the claims that they renew in the store.
 //!
-//! A claim that stays as it is for [`LAPSES_AFTER`] belongs to a process that has died or hangs. This is measured by the
-//! dashboard's own clock, so one reading is not enough to judge a claim.
+//! If a claim is not renewed for [`LAPSES_AFTER`], its process has died or hangs. The dashboard measures this time by its
+//! own clock, so one reading is not enough to judge a claim.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

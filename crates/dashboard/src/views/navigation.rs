@@ -25,7 +25,8 @@ enum Needs {
     Editor,
 }
 
-/// The views of an area, each with its path, label and needs. [`parent_view`] gives the view that another page belongs to.
+/// The views of an area, each with its path, label and needs. [`parent_view`] gives the view that another page belongs
+/// to.
 type Views = &'static [(&'static str, &'static str, Needs)];
 
 const DOORS: [(&str, Views); 3] = [("Data", DATA), ("Crawls", CRAWLS), ("System", SYSTEM)];

@@ -26,17 +26,17 @@ use crate::crawl::CrawlId;
 use crate::error::StoreError;
 use crate::site_clock::clamp_to_i64;
 
-/// The most documents and bytes that are read in one step.
+/// How many documents, and bytes of bodies, are read in one step.
 const STEP: i64 = 64;
 const STEP_BYTES: usize = 4 << 20;
 
-/// How many of the oldest bodies are examined to make room.
+/// How many of the oldest bodies are checked at a time to make room.
 const OLDEST: i64 = 500;
 
-/// The collection's size is queried each time a 64th of the limit has been written.
+/// The size of the collection is queried each time a 64th of the limit has been written.
 const ASKED_AFTER: u64 = 64;
 
-/// How much this process has written to the collection.
+/// What this process has written to the collection since its size was last queried.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     is_indexed: AtomicBool,
@@ -136,8 +136,8 @@ fn body_statement(body: &Body) -> RawDocumentBuf {
     replace_if_statement(&body.page_id, is_not_earlier, stored)
 }
 
-/// If enough was written since the last query of the size, queries it, and drops the oldest bodies until the others
-/// fit.
+/// Queries the size of the collection, if enough was written since the last query. Drops the oldest bodies until the
+/// others fit.
 async fn trim_if_due(
     db: &Db,
     written: &Written,
@@ -166,7 +166,7 @@ async fn trim_if_due(
     Ok(dropped)
 }
 
-/// The keys of some of the oldest bodies. Subtracts their sizes from `excess`.
+/// The keys of the oldest bodies that must be dropped to free `excess` bytes. Subtracts their sizes from `excess`.
 async fn oldest_ids_to_drop(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
     let bodies: Collection<Document> = db.database.collection(BODIES);
     let find = async {

@@ -25,7 +25,7 @@ use crate::cache::{
 use crate::error::StoreError;
 use crate::site_clock::{HeldReservation, SiteClock, clamp_to_i64};
 
-/// The robots.txt files of origins, except those that are too old.
+/// The robots.txt files of origins, in the requested order; `None` for a missing or expired one.
 pub(super) async fn robots_of(
     db: &Db,
     origins: &[String],
@@ -76,7 +76,8 @@ fn robots_statement(entry: &RobotsEntry) -> RawDocumentBuf {
     replace_if_statement(&entry.origin, condition, stored)
 }
 
-/// The clocks of sites, except those that have not changed for too long.
+/// The clocks of sites, in the requested order; `None` for a site that is unknown or has not changed for
+/// [`SITE_KEPT_MS`].
 pub(super) async fn sites(
     db: &Db,
     sites: &[String],
@@ -103,7 +104,7 @@ pub(super) async fn sites(
     Ok(sites.iter().map(entry).collect())
 }
 
-/// A site's clock as stored.
+/// Reads a stored document as a site's clock: when the site was last requested, and when it may be requested next.
 pub(super) fn site_clock_from(stored: &RawDocument) -> SiteClock {
     let reservation = stored.get_document("slot").ok().and_then(|slot| {
         Some(HeldReservation {
@@ -120,7 +121,7 @@ pub(super) fn site_clock_from(stored: &RawDocument) -> SiteClock {
     }
 }
 
-/// Moves clocks forward.
+/// Updates the clocks of sites. The last start and the block of a clock only move forward.
 pub(super) async fn put_sites(db: &Db, entries: &[SiteClockEntry]) -> Result<(), Fault> {
     let statements: Vec<RawDocumentBuf> = entries.iter().map(site_statement).collect();
     db.upsert("sites", &statements).await?.into_result()
@@ -152,7 +153,7 @@ fn site_statement(entry: &SiteClockEntry) -> RawDocumentBuf {
     }
 }
 
-/// The time at which the server deletes a site's clock. `$max` ignores missing members.
+/// The expression for the time at which the server deletes a site's clock. `$max` ignores missing members.
 pub(super) fn expiry_expression() -> RawDocumentBuf {
     rawdoc! {"$add": [
         {"$max": ["$last_start", "$answered_at", "$blocked_until", "$slot.lapses_at"]},
@@ -185,7 +186,7 @@ impl Cache for Mongo {
             .await
     }
 
-    /// Ignores `now_ms`: the server deletes expired entries by its own clock.
+    /// The server deletes expired entries by its own clock, so `_now_ms` is not used.
     async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
         self.call(async move |db: Db| put_robots(&db, &entries).await)
             .await

@@ -19,7 +19,7 @@ use crate::store::{Changes, ExportError, ExportFilter};
 /// How many entries of the log are read at once. Each holds the keys of one call of `save`.
 const ENTRIES: i64 = 20;
 
-/// The members needed to judge an extraction.
+/// The members of a page from which the health of its mapping is judged.
 const EXTRACTIONS: [&str; 15] = [
     "app_id",
     "crawl_id",
@@ -38,7 +38,7 @@ const EXTRACTIONS: [&str; 15] = [
     "attempts",
 ];
 
-/// The members needed to judge changes of pages.
+/// The members of a page that are needed to find out whether its content has changed.
 const CHECKS: [&str; 15] = [
     "app_id",
     "crawl_id",
@@ -68,10 +68,10 @@ pub(super) struct Pages {
 /// The result of one step.
 pub(super) type Step = Result<Pages, Fault>;
 
-/// The error for a receiver that was dropped.
+/// The receiver of the steps was dropped, so reading ends.
 struct ReceiverGone;
 
-/// Sends step after step. An error is the last step.
+/// Sends the pages that were saved after a cursor, in steps. If reading fails, the error is the last step.
 pub(super) async fn stream_changes(
     db: Db,
     after: Cursor,
@@ -101,7 +101,7 @@ pub(super) async fn stream_changes(
         };
         reader.send_entries(&after, newest).await
     };
-    // If the receiver is gone, the error is not needed.
+    // If the receiver is dropped, nobody needs the error.
     if let Err(fault) = reading.await {
         let _ = steps.send(Err(fault)).await;
     }
@@ -117,7 +117,7 @@ struct ChangesReader<'a> {
 impl ChangesReader<'_> {
     /// Reads the entries after the cursor, up to `newest`.
     async fn send_entries(&mut self, after: &Cursor, newest: i64) -> Result<(), Fault> {
-        // Numbers in the log are signed; `check_cursor` has made sure that this one fits.
+        // Numbers in the log are signed. `check_cursor` has made sure that the cursor's number fits.
         let entry = after.position.entry as i64;
         let mut pages_read = after.position.pages as usize;
         let mut next = if pages_read > 0 { entry } else { entry + 1 };
@@ -198,7 +198,7 @@ impl ChangesReader<'_> {
             .projection(shown)
             .sort(doc! {"_id": 1})
             .batch_size(STEP)
-            // The receiver may be slow, and the cursor must not time out.
+            // The receiver may be slow, so the server must not close the cursor after a timeout.
             .no_cursor_timeout(true);
         let mut cursor = with_timeout(async { find.await }).await?;
         let mut step = Pages::default();
@@ -226,8 +226,8 @@ impl ChangesReader<'_> {
         Ok(if sent { Ok(()) } else { Err(ReceiverGone) })
     }
 
-    /// Fails if the entry has meanwhile been cut off as too old. It is called after the entry's pages were read and
-    /// before they are sent, so that no cursor leads past a page that was dropped.
+    /// Fails if this entry has been cut off as too old meanwhile. Called after the pages of the entry were read and
+    /// before they are sent, so that a reader never gets a cursor behind a page that was dropped.
     async fn check_not_cut(&self, entry: i64) -> Result<(), Fault> {
         if page_log::cut(self.db).await? < entry {
             return Ok(());
@@ -248,7 +248,8 @@ impl ChangesReader<'_> {
         ids.iter().map(String::as_str).filter(is_wanted).collect()
     }
 
-    /// The cursor that continues after a page. The keys of an entry are sorted.
+    /// The cursor that continues after a page. The keys in an entry are sorted, so the position of the page's key shows
+    /// how many pages were read.
     fn cursor_after(&self, entry: i64, ids: &[String], id: Option<&str>) -> Cursor {
         let place = ids.binary_search_by(|one| Some(one.as_str()).cmp(&id));
         let read = place.unwrap_or_else(|before| before) + 1;

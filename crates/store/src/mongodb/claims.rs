@@ -15,7 +15,7 @@ use crate::store::Claims;
 
 const CLAIMS: &str = "claims";
 
-/// Stores a claim. If another one is in force, returns that instead.
+/// Stores a process's claim to run a crawl. If another claim is in force, returns that one instead.
 pub(super) async fn put(
     db: &Db,
     claim: &CrawlClaim,
@@ -24,7 +24,7 @@ pub(super) async fn put(
     loop {
         match db.run(claim_command(claim, watched)).await {
             Ok(_) => return Ok(None),
-            // The claim's key exists although the query did not match, so another claim is in force.
+            // The key of the claim exists although the query did not match, so another claim is in force.
             Err(fault) if fault.is_duplicate_key() => {}
             Err(fault) => return Err(fault),
         }
@@ -59,7 +59,7 @@ fn claim_command(claim: &CrawlClaim, watched: Option<&CrawlClaim>) -> RawDocumen
     }
 }
 
-/// Renews a claim. Returns false if it no longer belongs to its owner.
+/// Renews a process's claim to run a crawl. Returns false if another process has taken the claim over.
 pub(super) async fn renew(db: &Db, claim: &CrawlClaim) -> Result<bool, Fault> {
     let command = rawdoc! {
         "findAndModify": CLAIMS,
@@ -68,17 +68,17 @@ pub(super) async fn renew(db: &Db, claim: &CrawlClaim) -> Result<bool, Fault> {
         "writeConcern": write_concern(),
     };
     let answer = db.run(command).await?;
-    // The answer has the claim as it was before, if it was found.
+    // The answer has the claim as it was before the command, if it was found.
     Ok(answer.get_document("value").is_ok())
 }
 
-/// Removes a claim, if it still belongs to its owner.
+/// Removes a process's claim to run a crawl, unless another process has taken it over.
 pub(super) async fn release(db: &Db, claim: &CrawlClaim) -> Result<(), Fault> {
     let own = rawdoc! {"_id": claim.crawl.to_string(), "owner": claim.owner.as_str()};
     db.delete_matching(CLAIMS, own).await?.into_result()
 }
 
-/// The claim to a crawl.
+/// The claim of the process that runs a crawl.
 pub(super) async fn find(db: &Db, crawl: &CrawlId) -> Result<Option<CrawlClaim>, Fault> {
     let stored = db.find_one(CLAIMS, &crawl.to_string()).await?;
     Ok(stored.map(|stored| claim_from(&stored, crawl)))

@@ -13,19 +13,19 @@ use mongodb::{Collection, Database};
 
 use super::fault::{DUPLICATE_KEY, Fault, is_retryable_at_once};
 
-/// The longest wait for the answer to a command. A server may be paused, or unreachable without an error.
+/// How long a command may take. A server may be paused, or unreachable without an error.
 const COMMAND_MAX: Duration = Duration::from_secs(15);
 
 /// How long the server waits for the majority before it reports that there is none (`wtimeout`).
 const MAJORITY_WITHIN_MS: i32 = 10_000;
 
-/// The most bytes of statements in a message that has more than one statement. The server accepts messages of 48 MB.
+/// The most bytes of statements in one message, if it has more than one statement. The server accepts 48 MB.
 const MESSAGE_BYTES: usize = 28 << 20;
 
-/// The most documents in one answer.
+/// How many documents one answer may have.
 const ANSWERED_AT_ONCE: u32 = 10_000;
 
-/// The database, with the store's name for error messages.
+/// The connection to the database, with the store's name for error messages.
 #[derive(Clone)]
 pub(super) struct Db {
     pub(super) database: Database,
@@ -322,7 +322,7 @@ impl UpdateResult {
         updated
     }
 
-    /// Adds the answer to a message. `first` is the index of the message's first statement.
+    /// Adds the server's answer to one message. `first` is the index of the first statement in that message.
     fn add(&mut self, answer: &Document, first: usize) {
         self.matched += number(answer, "n");
         let errors = answer.get_array("writeErrors").into_iter().flatten();

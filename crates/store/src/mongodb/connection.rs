@@ -47,7 +47,7 @@ pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<D
     Ok(db)
 }
 
-/// The database, for which no command is sent yet.
+/// The database, to which no command has been sent yet.
 pub(super) async fn connect(uri: &MongoUri) -> Result<Db, Fault> {
     let client = Client::with_options(client_options(uri).await?)?;
     Ok(Db {
@@ -74,8 +74,7 @@ async fn client_options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
 }
 
 /// The database with the read and write concern `majority`, whatever the URI says. With less, acknowledged pages would
-/// be lost when a primary dies. Acknowledged writes are in the journals. Reads go to the primary, because secondaries
-/// lag behind.
+/// be lost when a primary dies. Reads go to the primary, because the other members lag behind.
 fn database(client: &Client, name: &str) -> Database {
     let options = DatabaseOptions::builder()
         .read_concern(ReadConcern::majority())

@@ -34,13 +34,13 @@ const JUDGED: &str = "judged";
 const CHANGES: &str = "changes";
 const VERSIONS: &str = "versions";
 
-/// The key of the single document of `judged`.
+/// The key of the only document of `judged`.
 const LAST: &str = "last";
 
-/// The position up to which snapshots are judged. First copies any versions and changes that an interrupted call has
-/// not yet copied.
+/// The position up to which snapshots have been compared. First copies the versions and changes that an interrupted
+/// call has not copied yet.
 pub(super) async fn copy_and_load_compared_position(db: &Db) -> Result<ComparedPosition, Fault> {
-    // Once the versions and changes are copied, they are removed from this document.
+    // Versions and changes that were copied are removed from this document.
     let Some(stored) = db.find_one(JUDGED, LAST).await? else {
         return Ok(ComparedPosition::default());
     };
@@ -51,7 +51,7 @@ pub(super) async fn copy_and_load_compared_position(db: &Db) -> Result<ComparedP
     Ok(to)
 }
 
-/// The number of the last change that was copied to the collection. No earlier change is missing there.
+/// The number up to which all changes were copied to the collection.
 async fn last_visible_number(db: &Db) -> Result<i64, Fault> {
     let judged: Collection<RawDocumentBuf> = db.database.collection(JUDGED);
     let find = judged
@@ -101,11 +101,11 @@ pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<KnownVersion
     Ok(found.iter().map(read).collect())
 }
 
-/// Stores a judgement. Returns false if it does not directly follow the stored one.
+/// Stores the results of a comparison. Returns false if they do not directly follow the last stored ones.
 pub(super) async fn put(db: &Db, judgement: &Comparison) -> Result<bool, Fault> {
     let stored = comparison_document(judgement)?;
     let revision = clamp_to_i64(judgement.to.revision);
-    // This also matches a judgement that this writer has already stored, because a command may be sent twice.
+    // The second condition matches results that this writer has already stored, because a command may be sent twice.
     let statement = rawdoc! {
         "q": {"_id": LAST, "$or": [
             {"revision": revision - 1},
@@ -155,7 +155,7 @@ fn comparison_document(judgement: &Comparison) -> Result<RawDocumentBuf, Fault> 
     Ok(document)
 }
 
-/// Copies the versions and changes of a judgement to their collections, then records that they are there.
+/// Copies the versions and changes of a comparison to their collections, and then records that they are there.
 async fn copy_to_collections(db: &Db, judged: &RawDocument, revision: u64) -> Result<(), Fault> {
     let versions = array_documents(judged, "versions").map(|one| {
         let id = one.get_str("_id").unwrap_or_default();
@@ -308,7 +308,7 @@ pub(super) async fn new_documents(
             let mut which =
                 doc! {"app_id": app_id, "crawl_id": crawl_id, "at": since, "kind": "new"};
             which.insert("_id", doc! {"$lte": last_visible_number(db).await?});
-            // For each page, only whether it is a document is read.
+            // For each page, the query only finds out whether it is a document.
             let documents = vec![
                 doc! {"$match": {"document": {"$type": "object"}}},
                 doc! {"$project": {"_id": 1}},

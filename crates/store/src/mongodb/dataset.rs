@@ -192,7 +192,7 @@ impl Dataset {
     /// Reads the documents in the order of their `_id`: those after the given id, or all.
     pub fn read(&self, after: Option<&str>) -> Result<Documents, String> {
         let after = after.map(parse_document_id).transpose()?;
-        // A channel of one: a chunk waits here while the next one is read.
+        // The channel holds one chunk, so one chunk at most waits while the next is read.
         let (chunks, read) = mpsc::channel(1);
         let task = reading::stream_documents(self.db.clone(), self.source.clone(), after, chunks);
         self.thread.start_task(task);
@@ -247,10 +247,10 @@ async fn check_source(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     check_query(db, source).await
 }
 
-/// Refuses to use webfill's own collection of records as a dataset.
+/// Refuses webfill's own collection of records as a dataset.
 async fn check_is_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
     let collection = db.database.collection::<Document>(collection);
-    // Listing the indexes of a view fails.
+    // For a view, this fails, because a view has no indexes.
     let names = with_timeout(async { collection.list_index_names().await }).await;
     if names.is_ok_and(|names| names.iter().any(|name| name == indexes::OF_RECORDS)) {
         return Err(Fault::Unusable(String::from(
@@ -260,7 +260,7 @@ async fn check_is_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Has the server plan the query, because it refuses an invalid query or projection then.
+/// Lets the server plan the query. The server refuses an invalid query or projection at this point.
 async fn check_query(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     let find = doc! {
         "find": source.collection.as_str(),

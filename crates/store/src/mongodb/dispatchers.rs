@@ -23,8 +23,8 @@ use crate::journal::{DispatcherReport, SeenDispatcher, Survey};
 
 const DISPATCHERS: &str = "dispatchers";
 
-/// A dispatcher that has not reported for this long is forgotten. It is gone, or its state folder became another
-/// instance when the machine booted.
+/// A dispatcher that has not reported for this long is removed from the list. It was stopped for good, or its state
+/// folder became another instance when the machine booted.
 const FORGOTTEN_AFTER_MS: u64 = 24 * 3_600_000;
 
 async fn survey(db: &Db, group: &str, own: Option<DispatcherReport>) -> Result<Survey, Fault> {

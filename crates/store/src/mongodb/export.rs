@@ -43,8 +43,8 @@ const OWN_OF_PAGES: &[&str] = &[
     "validators",
 ];
 
-/// Sends step after step until the end of the collection. An error is the last step. Stops when the
-/// receiver is dropped.
+/// Sends the documents of a collection in steps until its end. An error is the last step. Stops when the receiver is
+/// dropped.
 pub(super) async fn stream_rows(
     db: Db,
     kind: ExportKind,
@@ -52,7 +52,7 @@ pub(super) async fn stream_rows(
     steps: mpsc::Sender<Step>,
 ) {
     if let Err(fault) = try_stream_rows(&db, kind, &filter, &steps).await {
-        // If the receiver is gone, the error is not needed.
+        // If the receiver is dropped, nobody needs the error.
         let _ = steps.send(Err(fault)).await;
     }
 }
@@ -72,14 +72,14 @@ async fn try_stream_rows(
         .find(query(kind, filter))
         .sort(doc! {"$natural": 1})
         .batch_size(STEP)
-        // The receiver may be slow, and the cursor must not time out.
+        // The receiver may be slow, so the server must not close the cursor after a timeout.
         .no_cursor_timeout(true);
     let cursor = with_timeout(async { find.await }).await?;
     let parents_from = (kind == ExportKind::Records && filter.parents).then_some(db);
     send_cursor_rows(kind, cursor, parents_from, steps).await
 }
 
-/// Sends the pages with these keys, step after step. An error is the last step.
+/// Sends the pages with these keys in steps. If reading fails, the error is the last step.
 pub(super) async fn stream_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Step>) {
     let find = async {
         let collection: Collection<RawDocumentBuf> = db.database.collection("pages");
@@ -114,7 +114,7 @@ async fn send_cursor_rows(
         }
     }
     add_parents(parents_from, &mut step).await?;
-    // If the receiver is gone, it does not need the rest.
+    // If the receiver is dropped, nobody needs the rest.
     let _ = steps.send(Ok(step)).await;
     Ok(())
 }
@@ -173,7 +173,7 @@ fn query(kind: ExportKind, filter: &ExportFilter) -> Document {
     query
 }
 
-/// A document in the form shared by all backends.
+/// Converts a stored document to the JSON that all backends export.
 pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Value {
     let mut members: Map<String, Value> = value::object(stored);
     let own = match kind {
@@ -209,7 +209,7 @@ impl Export for Mongo {
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
-        // A channel of one: a step waits here while the next one is read.
+        // The channel holds one step, so one step at most waits while the next is read.
         let (steps, read) = mpsc::channel(1);
         let reading = stream_rows(self.db.clone(), kind, filter.clone(), steps);
         self.thread.start_task(reading);

@@ -7,13 +7,13 @@ use crate::error::StoreError;
 /// Why a command or an entry failed.
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
-    /// The server cannot be used at present, with the reason.
+    /// The server cannot be used at present. The text is the reason.
     Unavailable(String),
-    /// The key to be inserted already exists, with the server's message.
+    /// A document with this key already exists. The text is the server's message.
     DuplicateKey(String),
-    /// The entry cannot be stored, with the reason.
+    /// The entry cannot be stored. The text is the reason.
     InvalidEntry(String),
-    /// The store as a whole cannot be used, with the reason and the remedy.
+    /// The store as a whole cannot be used. The text is the reason and the remedy.
     Unusable(String),
 }
 
@@ -24,8 +24,8 @@ const TRANSIENT_CODES: [i32; 23] = [
     13435, 13436, 14031, 11601,
 ];
 
-/// Codes of errors after which an immediate retry may succeed: another member is now the primary, or another client
-/// has just created the same document.
+/// Codes of errors after which the same command may succeed at once: another member has become the primary, or another
+/// client has just created the same document.
 const RETRY_AT_ONCE_CODES: [i32; 11] = [
     6,
     7,
@@ -55,7 +55,7 @@ const STORAGE_ENGINE: &str = "WiredTiger";
 const QUOTED: usize = 300;
 
 impl Fault {
-    /// The error for a call that failed as a whole.
+    /// The error of a call that has failed as a whole, by what the caller can do next.
     pub(super) fn into_error(self, store: &str) -> StoreError {
         let store = store.to_owned();
         match self {

@@ -25,7 +25,7 @@ const FENCE: &str = "dispatcher_fence";
 /// How many times a transaction is tried if it conflicts with another one.
 const ATTEMPTS: u32 = 10;
 
-/// The pause before the second attempt; each further pause is longer by as much.
+/// The pause before the second attempt, and how much longer each further pause is.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A command within a transaction: its name, its collection, and its statements.
@@ -35,7 +35,7 @@ struct Statements {
     statements: Vec<RawDocumentBuf>,
 }
 
-/// From now on, refuses the writes of earlier epochs.
+/// Raises the fence to this epoch: writes of dispatchers with earlier epochs are refused from now on.
 async fn raise(db: &Db, group: &str, epoch: u64) -> Result<FencedWrite, Fault> {
     let command = rawdoc! {
         "findAndModify": FENCE,
@@ -81,8 +81,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// Carries out the writes in one transaction, if the fence has this epoch. If an error ends the call, the transaction
-/// ends with its session.
+/// Carries out the writes in one transaction, if the fence still has this epoch. After an error, the transaction ends
+/// together with its session.
 async fn try_transaction(
     db: &Db,
     (group, epoch): (&str, u64),
@@ -108,7 +108,7 @@ async fn try_transaction(
     Ok(FencedWrite::Written)
 }
 
-/// Commits. The command is sent again as long as it is unknown whether it took effect.
+/// Commits a transaction. The command is repeated as long as it is unknown whether it took effect.
 async fn commit(session: &mut ClientSession) -> Result<(), Error> {
     loop {
         match session.commit_transaction().await {

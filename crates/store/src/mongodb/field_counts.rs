@@ -18,12 +18,13 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
     let mut counts = FieldCounts::default();
     let with_page = Outcome::ALL.iter().filter(|outcome| outcome.is_page());
     let with_page: Vec<&str> = with_page.map(|outcome| outcome.as_str()).collect();
-    // The keys of a crawl's pages begin with its id and a slash, and `0` is the character after the slash.
+    // The keys of a crawl's pages begin with the crawl's id and a slash, and `0` is the character after the slash in
+    // ASCII.
     let read = doc! {"$match": {
         "_id": {"$gt": format!("{crawl}/"), "$lt": format!("{crawl}0")},
         "outcome": {"$in": with_page},
     }};
-    // Sitemaps are not pages that a mapping should match.
+    // Sitemaps are left out, because mappings are not meant to match them.
     let mappable = doc! {"$match": {"$or": [
         {"mapping": {"$type": "string"}},
         {"document.type": {"$ne": "sitemap"}},
@@ -44,7 +45,7 @@ fn count_group_stage(by: Bson) -> Document {
     doc! {"$group": {"_id": by, "n": {"$sum": 1}}}
 }
 
-/// Counts the fields and the rows of the pages that `read` finds.
+/// Counts the fields and the rows of pages. `read` is the stage that selects the pages.
 async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Result<(), Fault> {
     let undecided = [
         read.clone(),
@@ -54,7 +55,7 @@ async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Res
         doc! {"$match": {"field.v": 0}},
         count_group_stage(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
     ];
-    // Pages are grouped by their counts, because many pages of a list have the same ones.
+    // Pages are grouped by their counts of rows, because many pages of a list have the same counts.
     let of_rows = [
         read.clone(),
         doc! {"$match": {"mapping": {"$type": "string"}, "row_counts": {"$type": "array"}}},
@@ -119,8 +120,8 @@ fn row_counts_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
     Some((key["mapping"].as_str()?.to_owned(), listed))
 }
 
-/// The fields that have values from pages, except those to be refreshed. Each becomes a document with the member
-/// `field`.
+/// The stages that find the fields with values from pages, except those to be refreshed. Each field becomes a document
+/// with the member `field`.
 fn resolved_field_stages() -> Vec<Document> {
     vec![
         doc! {"$project": {"missing": 1, "source": {"$objectToArray": "$sources"}}},
@@ -156,7 +157,7 @@ async fn count_records_by_field(
     Ok(by_field.collect())
 }
 
-/// The last crawl of the application that began before this one.
+/// The last crawl of the same application that began before the given crawl.
 pub(super) async fn crawl_before(db: &Db, crawl: &CrawlId) -> Result<Option<CrawlId>, Fault> {
     let Some(own) = db.find_one("crawls", &crawl.to_string()).await? else {
         return Ok(None);

@@ -47,7 +47,7 @@ pub(super) const CHANGES_OF_CRAWL: &str = "app_id_crawl_id";
 pub(super) const GO_WITH_PAGES: [(&str, &str); 3] =
     [("changes", "at"), ("versions", "checked_at"), (BODIES, AT)];
 
-/// The indexes that should exist, each with its collection.
+/// The indexes that should exist: collection, and description of the index.
 fn wanted_indexes(uses: Uses) -> Vec<(&'static str, Document)> {
     let mut wanted = Vec::new();
     if uses.includes_store() {
@@ -58,7 +58,7 @@ fn wanted_indexes(uses: Uses) -> Vec<(&'static str, Document)> {
         let gone = doc! {"name": GONE, "key": {GONE: 1}, "sparse": true};
         let changed =
             doc! {"name": CHANGES_OF_CRAWL, "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
-        // Covers all members that are counted for a run, so that no change has to be fetched.
+        // The index has all members that are counted for a run, so that the changes themselves need not be read.
         let counted = doc! {"name": "app_id_crawl_id_at", "key": {"app_id": 1, "crawl_id": 1, "at": 1, "kind": 1, "_id": 1}};
         wanted.extend([
             ("records", resolved),
@@ -110,7 +110,7 @@ pub(super) async fn create_for_browsing(db: &Db) -> Result<(), Fault> {
     let by_outcome = doc! {"app_id": 1, "crawl_id": 1, "outcome": 1, "started_at": -1, "_id": -1};
     let by_mapping =
         doc! {"app_id": 1, "crawl_id": 1, "mapping": 1, "outcome": 1, "started_at": -1, "_id": -1};
-    // All names sort after "".
+    // All names of mappings sort after "".
     let with_mapping = doc! {"mapping": {"$gt": ""}};
     for (collection, index) in [
         (

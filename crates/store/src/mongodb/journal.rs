@@ -30,13 +30,13 @@ pub(super) const JOURNAL: &str = "dispatcher_journal";
 /// The format of the records that this version writes, and the only one that it can read.
 const FORMAT: i32 = 1;
 
-/// The size at which a command is full. A message may have 48 MB, and a record 16.
+/// The size in bytes from which on a command is full. A message may have 48 MB, and a record 16 MB.
 const COMMAND_BYTES: usize = 16 << 20;
 
-/// The most records in a command. A server accepts 100,000 documents.
+/// How many records a command may have. A server accepts 100,000 documents.
 const MOST_IN_COMMAND: usize = 50_000;
 
-/// How many numbers a command removes at most, so that it ends in time.
+/// How many records a command removes at most, so that it ends in time.
 const CUT_AT_ONCE: u64 = 20_000;
 
 /// Adds records in order, up to the first whose number is taken.
@@ -96,8 +96,8 @@ fn to_document(group: &str, record: &Record) -> RawDocumentBuf {
     document
 }
 
-/// Finds out which epoch wrote the record whose number is taken. It is the caller's own epoch if the command was sent
-/// before.
+/// Finds out which epoch wrote the record whose number is taken. It is the caller's own epoch if the same command was
+/// sent before.
 async fn explain_refusal(
     db: &Db,
     group: &str,
@@ -134,7 +134,7 @@ async fn explain_refusal(
     }
 }
 
-/// The fault of a server that has a record, while a majority does not have it yet.
+/// The fault if a server has a record that a majority of the members does not have yet.
 fn no_majority_fault() -> Fault {
     Fault::Unavailable(String::from(
         "a majority of its members does not have the last record of the dispatchers' journal yet",
@@ -181,7 +181,7 @@ async fn check_is_last(
     }
 }
 
-/// Number and epoch of the first (`order` 1) or the last (-1) record.
+/// The number and the epoch of the first record (`order` is 1) or of the last one (`order` is -1).
 async fn find_end_record(db: &Db, group: &str, order: i32) -> Result<Option<(u64, u64)>, Fault> {
     let collection: Collection<RawDocumentBuf> = db.database.collection(JOURNAL);
     let find = async {
@@ -271,7 +271,7 @@ fn number_and_epoch(stored: &RawDocument) -> Option<(u64, u64)> {
     Some((u64::try_from(number).ok()?, u64::try_from(epoch).ok()?))
 }
 
-/// Removes records with lower numbers, the lowest first.
+/// Removes the records with numbers below `before`, the lowest first.
 async fn cut(db: &Db, group: &str, before: u64) -> Result<(), Fault> {
     let Some(JournalExtent { first, last, .. }) = extent(db, group).await? else {
         return Ok(());

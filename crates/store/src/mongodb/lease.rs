@@ -37,7 +37,7 @@ fn lease_from(stored: &RawDocument) -> Lease {
     }
 }
 
-/// Takes the lease, if it is unchanged since it was read as `seen`.
+/// Takes the lease for an instance, if it is unchanged since it was read as `seen`. Returns the new epoch.
 async fn take(db: &Db, group: &str, seen: Lease, holder: u64) -> Result<Option<u64>, Fault> {
     let epoch = seen.epoch + 1;
     match find_and_modify(db, take_lease_command(group, seen, holder)).await {
@@ -106,7 +106,7 @@ pub(super) async fn requested_hand_over_epoch(db: &Db, group: &str) -> Result<u6
     Ok(asked.unwrap_or_default() as u64)
 }
 
-/// Runs the command. Returns whether its query has found the lease.
+/// Runs a command that changes the lease. Returns whether its query has found the lease.
 async fn find_and_modify(db: &Db, command: RawDocumentBuf) -> Result<bool, Fault> {
     let answer = db.run(command).await?;
     Ok(answer.get_document("value").is_ok())

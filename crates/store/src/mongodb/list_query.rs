@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::members::date;
 use crate::browse::{ListPage, MOST_EXAMINED, Place, UnfinishedPage};
 
-/// The most documents in one answer of the server.
+/// How many documents one answer of the server may have.
 const ANSWERED_AT_ONCE: usize = 500;
 
 /// The server's error code for a missing index.
@@ -87,8 +87,8 @@ pub(super) fn is_without_index(error: &Error) -> bool {
     matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == NO_SUCH_INDEX)
 }
 
-/// The condition that a document comes after a place. The order is by a time, the latest first, and then by key. Few
-/// documents have the same time.
+/// The condition for the documents that follow a place in a list. They are ordered by a time, the latest first, and
+/// then by key. Few documents have the same time.
 pub(super) fn condition_before(time: &str, place: &Place) -> Document {
     let at = date(place.number(0));
     doc! {

@@ -19,14 +19,14 @@ use crate::list::{ListedPage, ListedRows, MarkedGone, PageOfList};
 use crate::page::page_id;
 use crate::store::{Save, StoredLists};
 
-/// How many rows one step of [`mark_gone`] checks.
+/// How many rows one call of [`mark_gone`] checks at most.
 const STEP: i64 = 500;
 
-/// The most redirects in a row between a page of a list and the page that leads there.
+/// How many redirects in a row are followed between a page of a list and the page that links to it.
 const MOST_REDIRECTS: usize = 10;
 
-/// The data of pages about their lists, in stored form, which names the first page of the list. The first page is that
-/// of the parent page's list, or the page itself if no page of the list leads to it.
+/// The data of pages about their lists, with the URL of each list's first page filled in. That is the first page of the
+/// parent page's list, or the page itself if no page of the list links to it.
 pub(super) async fn load_lists_of_pages(
     db: &Db,
     saves: &[Save],
@@ -72,7 +72,7 @@ pub(super) async fn load_lists_of_pages(
     Ok(lists)
 }
 
-/// A page that led to another one.
+/// A page that links or redirects to another one.
 struct ParentPage {
     outcome: String,
     parent: Option<String>,
@@ -127,7 +127,8 @@ pub(super) async fn first_pages(
     after: &str,
     limit: u32,
 ) -> Result<Vec<ListedPage>, Fault> {
-    // The keys of a crawl's pages begin with its id and a slash, and `0` is the character after the slash.
+    // The keys of a crawl's pages begin with the crawl's id and a slash, and `0` is the character after the slash in
+    // ASCII.
     let after = match after {
         "" => format!("{crawl}/"),
         after => after.to_owned(),

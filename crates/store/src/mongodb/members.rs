@@ -2,12 +2,12 @@
 
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, doc};
 
-/// The members of `records` with the lists that hold a row, and with the list that it is gone from. Each member has an
-/// index of the same name.
+/// The members of `records` that name the lists that hold a row, and the list that the row is gone from. Each has an
+/// index.
 pub(super) const HELD: &str = "row.lists.url";
 pub(super) const GONE: &str = "row.gone.list";
 
-/// The collection of bodies, and the member by which the oldest are found.
+/// The collection of bodies, and its member with the time by which the oldest are found.
 pub(super) const BODIES: &str = "bodies";
 pub(super) const AT: &str = "at";
 

@@ -37,20 +37,20 @@ pub(super) const LOG: &str = "page_log";
 /// The format of the store.
 const FORMAT: i64 = 1;
 
-/// The most keys in an entry that is added for pages older than the log.
+/// How many keys an entry may have that is added for pages older than the log.
 const OLDER_AT_ONCE: usize = 500;
 
-/// Appends an entry for pages that a majority has.
+/// Appends an entry to the log, for pages that a majority of the members has.
 pub(super) async fn append(db: &Db, mut ids: Vec<String>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
     }
-    // Sorted, because readers read the pages of an entry in the order of their keys. So an index in the list of keys is
-    // a reader's position.
+    // Readers read the pages of an entry in the order of their keys, so a position in the sorted list of keys is a
+    // reader's position.
     ids.sort_unstable();
     ids.dedup();
     let command = append_command(&ids);
-    // Each failure means that another client has appended an entry first.
+    // Each failure means that another client has appended an entry under this number.
     while !db.run_unless_duplicate(command.clone()).await? {}
     Ok(())
 }
@@ -104,7 +104,7 @@ pub(super) async fn close_gap(db: &Db, number: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The number of the last entry that a majority has.
+/// The number of the last entry in the log that a majority of the members has.
 pub(super) async fn newest(db: &Db) -> Result<i64, Fault> {
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
@@ -115,7 +115,7 @@ pub(super) async fn newest(db: &Db) -> Result<i64, Fault> {
     Ok(last.map_or(0, |last| number(&last, "_id")))
 }
 
-/// The number of the oldest entry.
+/// The number of the oldest entry in the log.
 pub(super) async fn oldest_number(db: &Db) -> Result<Option<i64>, Fault> {
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
@@ -127,13 +127,13 @@ pub(super) async fn oldest_number(db: &Db) -> Result<Option<i64>, Fault> {
     Ok(first.map(|first| number(&first, "_id")))
 }
 
-/// The number of the last entry that is too old for readers; 0 if none is.
+/// The cut: the number of the last entry that is too old for readers; 0 if none is.
 pub(super) async fn cut(db: &Db) -> Result<i64, Fault> {
     let header = find_header(db).await?.unwrap_or_default();
     Ok(number(&header, "cut"))
 }
 
-/// From now on, refuses readers that have not read up to this entry.
+/// Raises the cut to this entry: readers that have not read the entry are refused from now on.
 pub(super) async fn set_cut(db: &Db, entry: i64) -> Result<(), Fault> {
     insert_header(db, rawdoc! {"older_pages": false}).await?;
     let noting = rawdoc! {"q": {"_id": 0_i64}, "u": {"$max": {"cut": entry}}};

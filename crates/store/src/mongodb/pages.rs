@@ -34,7 +34,7 @@ pub(super) async fn save(
     saves: &[Save],
     rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
-    // Rows are stored before their pages, so that a stored page has all of its rows.
+    // Rows are stored before their pages, so all rows of a stored page are there.
     let mut lists = lists::load_lists_of_pages(db, saves).await?;
     let mut with_rows: Vec<RowPage<'_>> = saves.iter().map(RowPage::from).collect();
     for (page, list) in with_rows.iter_mut().zip(&lists) {
@@ -87,7 +87,7 @@ pub(super) async fn save(
     Ok(kept)
 }
 
-/// The records to fill from the pages that were stored.
+/// The records that are to be filled from the pages that were stored.
 fn collect_fill_requests<'s>(
     saves: &'s [Save],
     leads: &'s [Leads],
@@ -113,7 +113,7 @@ async fn put_samples(db: &Db, saves: &[Save]) -> Result<(), Fault> {
         .filter_map(|save| Sample::from_page(&save.page));
     let samples: Vec<Sample> = samples.collect();
     match samples::put(db, &samples).await {
-        // This fault concerns only samples of page texts, so the pages count as saved.
+        // Only the samples, which are texts of pages, could not be stored. The pages count as saved.
         Err(Fault::InvalidEntry(reason)) => {
             tracing::warn!(
                 event = "samples_not_kept",
@@ -184,7 +184,7 @@ fn page_statement(
     ))
 }
 
-/// Fills records from stored pages.
+/// Fills records from stored pages that were fetched for other records.
 pub(super) async fn apply(
     db: &Db,
     applies: &[ApplyPage],

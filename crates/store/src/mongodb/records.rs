@@ -40,12 +40,12 @@ pub(super) use rows::{PutRowsResult, note_rows_missing_from_list, put_rows};
 pub(super) struct FillRequest<'a> {
     pub(super) record: String,
     pub(super) values: PageValues<'a>,
-    /// The index of the caller's entry.
+    /// The index of the entry in the caller's batch.
     pub(super) entry: usize,
 }
 
-/// Marks the requests of pages that belong to another record: if a page was fetched for several records, it belongs to
-/// those that name its URL.
+/// Marks requests whose page belongs to another record. If a page was fetched for several records, it belongs to those
+/// that name its URL.
 pub(super) async fn mark_own_pages(db: &Db, requests: &mut [FillRequest<'_>]) -> Result<(), Fault> {
     let mut of_entry: HashMap<usize, usize> = HashMap::new();
     for request in requests.iter() {
@@ -133,7 +133,7 @@ fn why_id_refused(input: &DatasetRecord) -> Option<String> {
     }
 }
 
-/// The values of records that are not from pages.
+/// The values of records that were given by users, not found on pages.
 async fn load_user_values(db: &Db, keys: &[String]) -> Result<Vec<Map<String, Value>>, Fault> {
     let mut ids: Vec<&str> = keys.iter().map(String::as_str).collect();
     ids.sort_unstable();

@@ -25,9 +25,9 @@ use crate::store::Rereading;
 
 type Answers = Vec<Result<RereadAnswer, StoreError>>;
 
-/// Stores the results for pages that have not been fetched again meanwhile. Then adds these pages to the log, so that
+/// Stores the results for pages that were not fetched again meanwhile. Then adds these pages to the log, so that
 /// readers of changes see their new fields, and fills their records. Until a page is in the log, it has the mark
-/// `unlogged` with the time of reading, so that repeating an interrupted call completes the work.
+/// `unlogged`, by which a repeated call completes the work.
 pub(super) async fn put(
     db: &Db,
     rereads: &[Reread],
@@ -132,8 +132,8 @@ fn entry_error(reread: &Reread, reason: String) -> StoreError {
     }
 }
 
-/// The statements, and the indexes of their entries. An entry for which no statement can be made gets its error as the
-/// answer.
+/// The statements that update pages, and the index of the entry of each. An entry that cannot be stored gets its error
+/// as the answer.
 fn statements(
     rereads: &[Reread],
     answers: &mut Answers,
@@ -169,9 +169,9 @@ async fn update_pages(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Res
     Ok(())
 }
 
-/// The statement that updates a page, unless it has been fetched again meanwhile. The page's links are those of the
-/// former mapping. To get the links of the new mapping, the page will be fetched in full the next time. Values from
-/// outside are put below `$literal`, where the server does not evaluate them.
+/// The statement that updates a page, unless it was fetched again meanwhile. The page keeps the links that the former
+/// mapping has found; for those of the new mapping, it is fetched in full the next time. Values from outside are put
+/// below `$literal`, where the server does not evaluate them.
 fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
     let fields = document(&reread.fields)?;
     if fields.as_bytes().len() > MAX_ENTRY_BYTES {

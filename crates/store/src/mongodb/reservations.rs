@@ -27,7 +27,7 @@ pub(super) async fn reserve(db: &Db, request: &ReservationRequest) -> Result<Res
         .is_some_and(|held| held.holder == request.holder);
     Ok(match clock.decide_reservation(request, now_ms) {
         decision if is_ours => decision,
-        // The server did not grant the reservation, but would by now.
+        // The server has not granted the reservation, although it would do so now.
         Reservation::Granted => Reservation::Wait { wait_ms: 1 },
         wait => wait,
     })

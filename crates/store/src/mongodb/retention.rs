@@ -20,16 +20,16 @@ use crate::error::StoreError;
 use crate::retention::{Cutoff, DropResult};
 use crate::store::Retention;
 
-/// The most entries that one call checks or deletes.
+/// How many entries of the log one call checks or deletes at most.
 const ENTRIES: i64 = 2_000;
 
-/// The most pages that one call deletes.
+/// How many pages one call deletes at most.
 const PAGES: u64 = 500;
 
 pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<DropResult, Fault> {
     let mut dropped = DropResult::default();
     if let Some(log_ms) = cutoff.log_ms {
-        // Pages are not deleted before their entries are cut.
+        // Pages are deleted only after readers that have not read them are refused.
         dropped.has_more = advance_cut(db, log_ms).await?;
         if dropped.has_more {
             return Ok(dropped);
@@ -64,7 +64,7 @@ async fn advance_cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
     let before = page_log::cut(db).await?;
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
-        // An entry that fills a gap has no time. It is dropped with the next one.
+        // An entry that fills a gap has no time. It is dropped together with the next entry that has one.
         let next = log
             .find(doc! {"_id": {"$gt": before}, "at": {"$exists": true}})
             .sort(doc! {"_id": 1});
@@ -121,7 +121,7 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     if ids.is_empty() {
         return Ok((0, false));
     }
-    // The time is checked again: a page may have been saved again meanwhile.
+    // The time is checked again, because a page may have been saved again meanwhile.
     let some = rawdoc! {
         "_id": {"$in": text_array(&ids)},
         "started_at": {"$lt": date(pages_ms)},
@@ -157,7 +157,7 @@ async fn delete_older_documents(
     if count == 0 {
         return Ok(0);
     }
-    // The time is checked again: a page may have been checked again meanwhile.
+    // The time is checked again, because a document may have been updated meanwhile.
     let mut some = rawdoc! {"_id": {"$in": keys}};
     some.append(
         CString::try_from(time).expect("no NUL is in it"),

@@ -8,7 +8,7 @@ use std::io;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// A handle to the thread.
+/// A handle to the thread with the MongoDB driver.
 pub(super) struct RuntimeThread {
     handle: Handle,
     /// Ends the thread when dropped.

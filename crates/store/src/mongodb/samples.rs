@@ -76,7 +76,7 @@ pub(super) async fn find_superfluous_ids(
     let samples: Collection<Document> = db.database.collection(SAMPLES);
     let bytes_of = doc! {"$binarySize": {"$ifNull": ["$text", Bson::Null]}};
     let sum = doc! {"$group": {"_id": null, "bytes": {"$sum": bytes_of.clone()}}};
-    // Null (no alert) comes first.
+    // Null, which means no alert, sorts before all other values.
     let oldest = [
         doc! {"$sort": {"alert": 1, "at": 1}},
         doc! {"$limit": at_once as i64},

@@ -40,7 +40,7 @@ pub(super) async fn remove(db: &Db, sites: &[String]) -> Result<(), Fault> {
     db.delete(SITE_STATES, sites).await?.into_result()
 }
 
-/// The state of a site; `None` if it is open.
+/// The state of a site in trouble; `None` if the site is not.
 pub(super) async fn get(db: &Db, site: &str) -> Result<Option<SiteState>, Fault> {
     let stored = db.find_one(SITE_STATES, site).await?;
     stored.as_deref().map(site_state_from).transpose()
@@ -52,7 +52,7 @@ pub(super) async fn list(
     from: Option<Place>,
     wanted: usize,
 ) -> Result<ListPage<SiteState>, Fault> {
-    // No site has an empty name.
+    // No site has an empty name, so a list from the beginning reads all documents after "".
     let after = from.as_ref().map_or("", |place| place.part(0));
     let listing = ListQuery {
         collection: SITE_STATES,

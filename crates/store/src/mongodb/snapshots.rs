@@ -97,8 +97,8 @@ async fn finish(db: &Db, group: &str, snapshot: Snapshot) -> Result<bool, Fault>
     };
     let is_newest = match db.run(command).await {
         Ok(_) => true,
-        // The stored document has this number or a later one. If an earlier answer was lost, it may be this very
-        // snapshot.
+        // The newest snapshot has the same record or a later one. It may be this very snapshot, if an earlier answer
+        // was lost.
         Err(fault) if fault.is_duplicate_key() => newest(db, group).await? == Some(snapshot),
         Err(fault) => return Err(fault),
     };

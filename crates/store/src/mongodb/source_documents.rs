@@ -24,7 +24,7 @@ use crate::record::StoredRecord;
 use crate::source_document::{SourceDocument, UnwrittenRecord, check_same_document};
 use crate::store::SourceDocuments;
 
-/// The size in bytes at which a list of unwritten records ends, including the record that exceeds it.
+/// A list of unwritten records ends when their texts have this size, in bytes. The record that exceeds it is included.
 const MAX_BYTES: usize = 8 << 20;
 
 impl RecordDocument {
@@ -49,8 +49,8 @@ impl RecordDocument {
         }
     }
 
-    /// Adds the source document, once for each crawl. Values that the record has and the document lacks become
-    /// unwritten.
+    /// Stores the document that the record was read from, once for each crawl. Values that the record has and the
+    /// document lacks are marked to be written back.
     pub(super) fn add_source(&mut self, crawl: &CrawlId, source: &SourceDocument) {
         if self.source(crawl).is_some() {
             return;
@@ -100,7 +100,7 @@ impl RecordDocument {
     }
 }
 
-/// Up to `limit` unwritten records of a crawl that come from a collection.
+/// Up to `limit` records that a crawl has read from this collection and that are to be written back.
 pub(super) async fn unwritten(
     db: &Db,
     crawl: &CrawlId,
@@ -146,7 +146,7 @@ pub(super) async fn unwritten(
     .await
 }
 
-/// Notes values that are about to be written. Returns the records that no other client has changed meanwhile.
+/// Notes the values that are about to be written back. Returns the records that no other client has changed meanwhile.
 pub(super) async fn begin(
     db: &Db,
     records: Vec<UnwrittenRecord>,
@@ -168,7 +168,7 @@ pub(super) async fn begin(
                 "version": record.revision + 1,
             }}],
         });
-        // The note itself also counts as a change of the record.
+        // The note itself counts as a change of the record.
         record.revision += 1;
         if now.written != before.written {
             noted.insert(record.record.clone(), now.written);
@@ -200,7 +200,7 @@ async fn read_records_of(
     read_records(db, keys).await
 }
 
-/// The members of a record after these values are written to the dataset.
+/// The members of a record as they are after these values were written to the dataset.
 fn written_members(record: &UnwrittenRecord) -> Result<RawDocumentBuf, Fault> {
     let mut stored = StoredRecord::default();
     stored.note_written(&record.fields);

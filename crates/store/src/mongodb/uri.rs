@@ -16,15 +16,15 @@ pub struct MongoUri {
     database: String,
 }
 
-/// The servers and the database, without user and options.
+/// Which database a URI names: the servers and the database, without user and options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabasePlace {
     hosts: BTreeSet<String>,
     database: String,
 }
 
-/// Options, in lower case, that only affect how to connect to the named servers. Other options name files or further
-/// servers.
+/// Options, in lower case, that only affect how a client connects to the named servers. Any other option may name files
+/// or further servers.
 const CONNECTING_OPTIONS: [&str; 14] = [
     "authsource",
     "replicaset",
@@ -81,7 +81,7 @@ impl MongoUri {
         })
     }
 
-    /// The name of an option that affects more than how to connect to the named servers, if there is one.
+    /// The first option that does more than affect how a client connects to the named servers, such as naming a file.
     pub fn option_beyond_connecting(&self) -> Option<String> {
         let (_, options) = self.text.split_once('?')?;
         let names = options.split('&').filter(|option| !option.is_empty());

@@ -35,7 +35,7 @@ pub(super) fn key(name: &str) -> CString {
     CString::try_from(text.as_ref()).expect("no NUL is left in it")
 }
 
-/// The name that [`key`] wrote.
+/// The name from which [`key`] has made a BSON key.
 pub(super) fn name(key: &str) -> String {
     if !key.contains(ESCAPE) {
         return key.to_owned();
@@ -94,7 +94,7 @@ fn append(
     depth: usize,
 ) -> Result<(), Fault> {
     match value {
-        // A text is appended directly, because through `RawBson` it would be copied twice.
+        // A text is appended directly, because it would be copied twice as a `RawBson`.
         Value::String(text) => document.append(key, text.as_str()),
         other => document.append(key, to_bson_at_depth(other, depth)?),
     }
@@ -126,7 +126,7 @@ fn to_bson_at_depth(value: &Value, depth: usize) -> Result<RawBson, Fault> {
     })
 }
 
-/// A number in the shortest integer type that holds it, because shells show a 64-bit integer as a function call.
+/// Converts a number to the shortest integer type that holds it. Shells show 64-bit integers as function calls.
 fn bson_number(number: &Number) -> RawBson {
     match number.as_i64() {
         Some(integer) => match i32::try_from(integer) {
@@ -174,7 +174,8 @@ pub(super) fn value(bson: RawBsonRef<'_>) -> Value {
     }
 }
 
-/// A decimal as a 64-bit integer if possible, otherwise as text of its digits, some of which a double would lose.
+/// Converts a decimal to a 64-bit integer if possible, and otherwise to a text of its digits, because a double would
+/// lose some of them.
 fn decimal(text: String) -> Value {
     let is_integer = !text.contains(['.', 'E', 'e']);
     let number = Decimal::from_text(&text).filter(|_| is_integer);

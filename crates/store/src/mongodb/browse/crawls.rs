@@ -46,7 +46,7 @@ pub(super) async fn list(
     if let Some(page) = listing.read_list_page(db, placed).await? {
         return Ok(page);
     }
-    // Without the index, the server sorts all crawls and returns as many as may be examined.
+    // Without the index, the server sorts all crawls, and returns the first ones.
     let crawls: Collection<RawDocumentBuf> = db.database.collection("crawls");
     let sorting = async {
         let most = MOST_EXAMINED as i64 + 1;
@@ -74,7 +74,7 @@ pub(super) async fn crawl_counts(
     }
     let all = doc! {"crawls": {"app_id": app_id, "crawl_id": crawl_id}};
     let mut resolved = all.clone();
-    // Matches every date, but neither null nor missing values.
+    // This matches every date, but neither null nor a missing value.
     resolved.insert("resolved_at", doc! {"$gte": Bson::DateTime(DateTime::MIN)});
     let (records, resolved) = tokio::try_join!(
         count(db, "records", all, OF_RECORDS, count_to),

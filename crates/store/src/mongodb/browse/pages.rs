@@ -44,7 +44,7 @@ fn index_for(filter: &PageFilter) -> Option<(&'static str, Document)> {
     let crawl = filter.crawl.as_ref()?;
     let outcomes = filter.wanted_outcomes().into_iter();
     let outcomes: Vec<&str> = outcomes.map(|outcome| outcome.as_str()).collect();
-    // The index has the entries of each outcome in the wanted order, so the server only merges them.
+    // The index is sorted by time within each outcome, so the server only has to merge its entries.
     let mut which = doc! {
         "app_id": &crawl.app_id,
         "crawl_id": &crawl.crawl_id,
@@ -78,8 +78,8 @@ fn newest_first_query(
     }
 }
 
-/// The query for pages in the order of their keys. The keys of a crawl's pages begin with its id and a slash, and `0`
-/// is the character after the slash.
+/// The query for pages in the order of their keys. The keys of a crawl's pages begin with the crawl's id and a slash,
+/// and `0` is the character after the slash in ASCII.
 fn by_key_query(filter: &PageFilter, from: Option<&Place>, wanted: usize) -> ListQuery<'static> {
     let first = filter.crawl.as_ref().map(|crawl| format!("{crawl}/"));
     let first = first.unwrap_or_default();
@@ -158,7 +158,7 @@ fn page_result_from(stored: &RawDocument) -> Result<PageResult, Fault> {
     })
 }
 
-/// The place of a document, and its row if the filter accepts it.
+/// The place of a document in the list, and the page in it if the filter accepts the page.
 fn place_and_row(
     stored: &RawDocument,
     filter: &PageFilter,

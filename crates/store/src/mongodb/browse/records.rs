@@ -68,7 +68,8 @@ fn parse_if_matching(
     Some((id.to_owned(), record))
 }
 
-/// Reads a page along the index that holds the wanted records, or along their keys.
+/// Reads a page of a list of records, along the index that holds the wanted records if there is one, and otherwise
+/// along their keys.
 async fn read_along_index<T>(
     db: &Db,
     filter: &RecordFilter,
@@ -132,7 +133,7 @@ fn open_records_query(dataset: &str, filter: &RecordFilter, from: Option<&Place>
 }
 
 fn resolved_records_query(dataset: &str, from: Option<&Place>) -> Document {
-    // Matches every date, but neither null nor missing values.
+    // This matches every date, but neither null nor a missing value.
     let mut which = doc! {"dataset": dataset, "resolved_at": {"$gte": DateTime::MIN}};
     if let Some(place) = from {
         which.extend(condition_before("resolved_at", place));
@@ -149,7 +150,7 @@ fn projection() -> Document {
     }
 }
 
-/// The place of a document, and its row if the filter accepts it.
+/// The place of a document in the list, and the record in it if the filter accepts the record.
 fn place_and_row(
     stored: &RawDocument,
     filter: &RecordFilter,
@@ -220,7 +221,7 @@ pub(super) async fn whole(db: &Db, key: &str) -> Result<Option<WholeRecord>, Fau
     }))
 }
 
-/// Lists datasets by jumping from one to the next in the index of keys.
+/// Lists datasets. Jumps from one to the next in the index of record keys, so that records are not read.
 pub(super) async fn datasets(
     db: &Db,
     count_to: u64,
@@ -240,7 +241,7 @@ pub(super) async fn datasets(
 }
 
 async fn dataset_after(db: &Db, after: Option<&str>) -> Result<Option<String>, Fault> {
-    // `0` is the character after `/`.
+    // `0` is the character after `/` in ASCII, so all keys of the dataset `name` sort before `{name}0`.
     let first = after.map_or_else(String::new, |name| format!("{name}0"));
     let records: Collection<RawDocumentBuf> = db.database.collection("records");
     let find = records

@@ -13,11 +13,12 @@ use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::value;
 
-/// The most documents of a chunk. A chunk also ends with the document that makes it larger than [`CHUNK_BYTES`].
+/// How many documents a chunk has. It may also end earlier, with the document that makes it larger than
+/// [`CHUNK_BYTES`].
 const CHUNK: usize = 500;
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// The longest wait for an answer. A query that matches few of many documents may be slow.
+/// How long an answer may take. A query that matches few of many documents may be slow.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(300);
 
 /// How long to wait before an unavailable server is tried again.
@@ -28,8 +29,7 @@ const CURSOR_LOST: [i32; 4] = [43, 175, 206, 237];
 
 pub(super) type Chunk = Result<Vec<DatasetDocument>, Fault>;
 
-/// Sends chunk after chunk until the last document. An error is the last item. Stops when the
-/// receiver is dropped.
+/// Sends the documents in chunks until the last one. An error is the last item. Stops when the receiver is dropped.
 pub(super) async fn stream_documents(
     db: Db,
     source: DatasetSource,
@@ -41,7 +41,7 @@ pub(super) async fn stream_documents(
         match try_stream_documents(&db, &source, &mut after, &chunks).await {
             Ok(()) => return,
             Err(Fault::Unavailable(reason)) if !chunks.is_closed() => {
-                // Logged once for each document at which reading got stuck.
+                // This is logged once for each document after which reading got stuck.
                 let place = Some(after.clone());
                 if logged_after != place {
                     tracing::warn!(
@@ -54,7 +54,7 @@ pub(super) async fn stream_documents(
                 tokio::time::sleep(RETRY_EVERY).await;
             }
             Err(fault) => {
-                // If the receiver is gone, the error is not needed.
+                // If the receiver is dropped, nobody needs the error.
                 let _ = chunks.send(Err(fault)).await;
                 return;
             }
@@ -74,7 +74,7 @@ async fn try_stream_documents(
         .find(query(source, after.as_ref()))
         .sort(doc! {"_id": 1})
         .batch_size(CHUNK as u32)
-        // A query that no index serves has to sort its results.
+        // The server has to sort the results if no index fits the query.
         .allow_disk_use(true);
     if let Some(projection) = &source.projection {
         find = find.projection(projection.clone());
@@ -104,8 +104,8 @@ async fn try_stream_documents(
     }
 }
 
-/// The source's query, restricted to ids after `after`. `$expr` compares across types, as sorting does; a plain `$gt`
-/// would only match ids of the same type.
+/// The source's query, limited to ids after `after`. `$expr` compares ids of different types in the order of sorting; a
+/// plain `$gt` would match only ids of the same type.
 fn query(source: &DatasetSource, after: Option<&Bson>) -> Document {
     let Some(after) = after else {
         return source.query.clone();

@@ -84,12 +84,12 @@ fn is_top_level_member(name: &str) -> bool {
 fn new_value_expression(field: &FilledField) -> Result<RawDocumentBuf, Fault> {
     let found = bson(&field.value)?;
     let mut replaceable = RawArrayBuf::new();
-    // A value that is taken back is written only over another value, never into a missing field.
+    // A value that is taken back is removed only where webfill has written a value. A missing field stays missing.
     if !field.value.is_null() {
         replaceable.push(RawBson::Null);
         replaceable.push("");
         replaceable.push(RawArrayBuf::new());
-        // NaN is read as missing. The NaN of other number types equals this one.
+        // NaN counts as missing. In BSON, all types of NaN are equal.
         replaceable.push(f64::NAN);
     }
     for other in field.others.iter().filter(|_| !field.is_asked_again) {

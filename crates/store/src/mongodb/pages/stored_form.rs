@@ -15,8 +15,8 @@ use crate::row_counts::{RowCounts, rows_of};
 use crate::site_clock::clamp_to_i64;
 use crate::validators::Validators;
 
-/// The condition that the stored page is not of a later delivery, and that of two pages of the same delivery it was
-/// not started later. Arrays are compared member by member.
+/// The condition that the stored page is not of a later delivery than this one, and, for the same delivery, was not
+/// fetched later. Arrays are compared member by member.
 pub(super) fn not_earlier_condition(page: &Page) -> RawDocumentBuf {
     rawdoc! {"$gte": [
         [
@@ -119,7 +119,7 @@ fn failed_attempts_bson(failed_attempts: &[FailedAttempt]) -> RawArrayBuf {
     failed_attempts.iter().map(one).collect()
 }
 
-/// The members of a stored page from which records are filled.
+/// The members of a stored page that are needed to fill records.
 pub(super) struct StoredPage {
     pub(super) url: String,
     mapping: Option<String>,

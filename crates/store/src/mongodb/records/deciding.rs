@@ -27,7 +27,8 @@ pub(super) async fn decide(
 
 impl RecordDocument {
     fn apply_decision(&mut self, decision: &Decision, now_ms: i64) -> EntryResult<Decided> {
-        // If the answer to a write was lost, the decision is applied again and finds its own result.
+        // If the answer to the write was lost, the decision is applied again. It then finds that it has already been
+        // applied.
         if self.record.has_decision(decision, now_ms) {
             return Ok(Decided::Done);
         }

@@ -14,7 +14,7 @@ use crate::record::{Entry, FillRules, PageValues, RecordState, StoredRecord};
 use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
-/// The state or the changes of a record after an entry, or the reason why the entry cannot be stored.
+/// The state of a record after an entry, or the changes to it. An error is the reason why the entry cannot be stored.
 pub(in crate::mongodb) type EntryResult<T = RecordState> = Result<T, String>;
 
 /// A stored record, with members that only this backend has.
@@ -128,8 +128,8 @@ impl RecordDocument {
         }
     }
 
-    /// The position at which the crawl first read the record, if that is another one than `position`. A record that is
-    /// new to the crawl gets `position`.
+    /// The position of the input at which the crawl first read the record, if that is not `position`. For a record that
+    /// is new to the crawl, sets it to `position`.
     fn find_or_set_position(
         &mut self,
         crawl: &CrawlId,
@@ -198,8 +198,8 @@ impl RecordDocument {
         Ok(new)
     }
 
-    /// Every member except the parts of the key and `version`. Values from outside are put below `$literal`, where the
-    /// server does not evaluate them.
+    /// All members of the document except the parts of the key and `version`. Values from outside are put below
+    /// `$literal`, where the server does not evaluate them.
     fn content(&self) -> Result<RawDocumentBuf, Fault> {
         let record = &self.record;
         let resolved_at = record.resolved_at.as_deref().and_then(parse_iso_time);

@@ -6,7 +6,7 @@ use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::FillRules;
 
-/// A fetch whose response turned out not to be the page.
+/// A fetch whose response turned out to be a block page instead of the page. Its values are to be taken back.
 pub(in crate::mongodb) struct RetractRequest<'a> {
     pub(in crate::mongodb) record: String,
     pub(in crate::mongodb) url: &'a str,
@@ -15,8 +15,8 @@ pub(in crate::mongodb) struct RetractRequest<'a> {
     pub(in crate::mongodb) at_ms: i64,
 }
 
-/// Removes from records the values of fetches that turned out not to be the page. Records that are not stored are
-/// skipped.
+/// Takes back the values of fetches that turned out to be block pages from their records. Records that are not stored
+/// are skipped.
 pub(in crate::mongodb) async fn take_back(
     db: &Db,
     requests: &[RetractRequest<'_>],

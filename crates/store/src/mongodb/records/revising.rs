@@ -9,10 +9,10 @@ use super::document::{EntryResult, RecordDocument};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::{DUPLICATE_KEY, Fault};
 
-/// After how many rounds with conflicting writes a call fails as temporarily unavailable.
+/// How many times a call is repeated because of conflicting writes, before it fails as temporarily unavailable.
 const MAX_ROUNDS: u32 = 50;
 
-/// For each record, the indexes of its entries, in order.
+/// Groups entries by their records. The values are the indexes of the entries, in order.
 pub(super) fn group_by_record<'a>(
     keys: impl Iterator<Item = &'a str>,
 ) -> HashMap<&'a str, Vec<usize>> {
@@ -33,9 +33,9 @@ struct RevisedRecord<'a, T> {
     results: Results<T>,
 }
 
-/// Reads records, has `revise` change them, and writes the changed ones, until no write meets a conflict. `revise`
-/// returns a result for each entry of a record. It is called again after a conflict, and must change nothing when
-/// applied to its own result.
+/// Reads records, changes them with `revise`, and writes the changed ones, until no write meets a conflict. `revise`
+/// returns a result for each entry of a record. After a conflict it is called again, so it must change nothing if it
+/// gets its own result.
 pub(super) async fn read_modify_write<T>(
     db: &Db,
     mut pending: HashMap<&str, Vec<usize>>,
@@ -49,7 +49,7 @@ pub(super) async fn read_modify_write<T>(
         wait_before_round(round).await;
         let mut read = read_records(db, pending.keys().copied().collect()).await?;
         let mut in_order: Vec<(&str, Vec<usize>)> = pending.drain().collect();
-        // New records are created, and exported, in the given order.
+        // New records are created in the order in which they are given, which is also the order of exports.
         in_order.sort_unstable_by_key(|(_, entries)| entries[0]);
         let mut statements = Vec::new();
         let mut revised = Vec::new();
@@ -81,8 +81,8 @@ pub(super) async fn read_modify_write<T>(
     }
 }
 
-/// Writes the revised records. The results of written and refused records are added to `settled`. All other records are
-/// returned, to be repeated.
+/// Writes changed records. The results of records that were written or refused are added to `settled`. The other
+/// records are returned, because their writes must be repeated.
 async fn write_revised<'a, T>(
     db: &Db,
     statements: &[RawDocumentBuf],
@@ -101,7 +101,7 @@ async fn write_revised<'a, T>(
         } else if all_written {
             settled.extend(record.results);
         } else {
-            // The answer does not show which statements had a conflict, so all are repeated. A record that was written
+            // The answer does not show which statements met a conflict, so all are repeated. A record that was written
             // does not change when it is revised again.
             again.push((record.key, record.entries));
         }
@@ -116,8 +116,8 @@ async fn wait_before_round(round: u32) {
     }
 }
 
-/// The statements that can never succeed, with the reason. Conflicts, which are reported as duplicate keys, are not
-/// among them.
+/// The reasons of statements that can never succeed. Conflicts, which the server reports as duplicate keys, are left
+/// out.
 pub(super) fn permanent_refusals(
     failed: &[(usize, i32, String)],
 ) -> Result<HashMap<usize, String>, Fault> {

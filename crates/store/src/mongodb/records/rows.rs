@@ -14,25 +14,24 @@ use crate::row_page::RowPage;
 use crate::store::RowLead;
 use crate::timestamp::iso_time;
 
-/// The most rows that are queried and written at a time. A query for keys may have 16 MB, and a key has up to 1,225
-/// bytes.
+/// How many rows are queried and written at a time. A query with keys may have 16 MB, and a key has up to 1,225 bytes.
 const ROWS_AT_ONCE: usize = 5_000;
 
 /// A row, and the index of its page's entry.
 type Row = (usize, KeyedRow);
 
-/// The results of putting rows. Each is given with the index of its page's entry.
+/// The results of storing rows as records. Each result has the index of its page's entry.
 #[derive(Default)]
 pub(in crate::mongodb) struct PutRowsResult {
     /// The reasons why rows cannot be stored.
     pub(in crate::mongodb) refused: Vec<(usize, String)>,
-    /// The links of rows whose records lack a wanted field.
+    /// The records of rows that lack a wanted field, with the links of these rows.
     pub(in crate::mongodb) leads: Vec<(usize, RowLead)>,
     /// Pages with rows that have no key.
     pub(in crate::mongodb) without_key: Vec<usize>,
 }
 
-/// Puts the rows of pages into their records. Rows without a key are left out.
+/// Stores the rows of pages as records. Rows without a key are left out.
 pub(in crate::mongodb) async fn put_rows(
     db: &Db,
     pages: &[RowPage<'_>],
@@ -72,7 +71,7 @@ async fn put_chunk(
     };
     let mut settled = insert_new_records(db, &mut by_record, revise).await?;
     settled.extend(read_modify_write(db, by_record, revise).await?);
-    // In the order of the rows, so that their pages are fetched in this order.
+    // The links of rows are followed in this order.
     settled.sort_unstable_by_key(|(index, _)| *index);
     for (index, taken) in settled {
         let (entry, row) = &rows[index];
@@ -102,7 +101,7 @@ async fn insert_new_records(
     let known = db.existing_ids("records", &keys).await?;
     let mut new: Vec<(&str, Vec<usize>)> =
         pending.extract_if(|key, _| !known.contains(*key)).collect();
-    // Records are created, and exported, in the order of their rows.
+    // New records are created in the order of their rows, which is also the order of exports.
     new.sort_unstable_by_key(|(_, entries)| entries[0]);
     let mut settled = Vec::new();
     let (mut documents, mut sent) = (Vec::new(), Vec::new());
@@ -131,7 +130,7 @@ async fn insert_new_records(
                     .into_iter()
                     .map(|index| (index, Err(reason.clone()))),
             ),
-            // Another client has created the record first.
+            // Another client has created the record first, so it must be read and changed.
             None if failed.contains(&statement) => drop(pending.insert(key, entries)),
             None => settled.extend(taken),
         }
@@ -165,7 +164,8 @@ async fn rows_with_keys(
     Ok(rows)
 }
 
-/// Records that a list no longer holds these rows. Returns the keys of the records that are gone as a result.
+/// Handles a list that was read without these rows: each is noted as missing from the list. Returns the keys of the
+/// records that are gone as a result.
 pub(in crate::mongodb) async fn note_rows_missing_from_list(
     db: &Db,
     keys: &[String],
@@ -178,7 +178,7 @@ pub(in crate::mongodb) async fn note_rows_missing_from_list(
         let note_missing = |record: &mut RecordDocument| {
             record.record.note_row_missing_from_list(list, began_ms);
             let gone = record.record.gone_from();
-            // The condition also holds if the record is revised again because its write was confirmed too late.
+            // This is also true if the record is revised again because its write was confirmed too late.
             gone.is_some_and(|gone| gone.list == list && gone.at == began)
         };
         let is_gone = kept.as_mut().is_some_and(note_missing);
