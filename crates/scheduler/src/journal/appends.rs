@@ -98,12 +98,12 @@ impl Appends {
         self.waiting.is_empty()
     }
 
-    /// Whether the next commit must wait.
+    /// Whether the next commit must wait, because too many bytes are not in the journal yet.
     pub fn is_full(&self) -> bool {
         self.waiting_bytes >= self.limits.bytes
     }
 
-    /// The next command, unless one is under way.
+    /// Takes the records of the next command to the store, unless a command is under way.
     pub fn begin_next_command(&mut self) -> Option<Vec<Record>> {
         if self.under_way > 0 || self.waiting.is_empty() {
             return None;
@@ -112,7 +112,7 @@ impl Appends {
         self.command_under_way()
     }
 
-    /// The command under way, to send again if its answer does not come.
+    /// The records of the command under way, to be sent again if its answer does not come.
     pub fn command_under_way(&self) -> Option<Vec<Record>> {
         let records = self.waiting.iter().take(self.under_way);
         (self.under_way > 0).then(|| records.cloned().collect())

@@ -27,7 +27,7 @@ pub struct JournalBounds {
     kept_bytes: u64,
     /// The numbers at which parts of the journal end, and their sizes.
     parts: VecDeque<(u64, u64)>,
-    /// The bytes since the last part.
+    /// The bytes of the records after the last part.
     open_bytes: u64,
     /// The first number that was read or added.
     first_added: Option<u64>,

@@ -24,7 +24,7 @@ struct Seen {
     since_ms: u64,
     /// When the lease was last read.
     read_ms: u64,
-    /// Not before this time is it taken: its holder could not renew it for a while.
+    /// The lease is not taken before this time, because its holder could not renew it for a while.
     spared_until_ms: u64,
 }
 
@@ -102,7 +102,7 @@ impl Tenure {
         self.until_ms
     }
 
-    /// Whether anything may leave the dispatcher. If not, it may again after a renewal.
+    /// Whether messages and store writes may leave the dispatcher. If not, they may after the next renewal.
     pub fn is_in_force(&self, now_ms: u64) -> bool {
         now_ms < self.until_ms
     }

@@ -14,7 +14,7 @@ use super::{
 pub struct MemberTerms {
     /// How long the lease lasts after a renewal.
     pub lease_ms: u64,
-    /// A request that is not answered for so long is made again.
+    /// A request that is not answered for this long is made again.
     pub missed_after_ms: u64,
     /// The maximum size of a record in bytes; longer commits are divided.
     pub part_bytes: usize,
@@ -120,7 +120,7 @@ impl Member {
         }
     }
 
-    /// The requests to send.
+    /// Takes the requests to be sent to the store.
     pub fn take_requests(&mut self) -> Vec<JournalRequest> {
         std::mem::take(&mut self.requests)
     }

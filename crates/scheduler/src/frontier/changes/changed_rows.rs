@@ -29,9 +29,9 @@ pub(super) struct ChangedRows<'a> {
 pub(super) enum Change {
     /// The rows are gone. Only their keys follow.
     Gone,
-    /// They are new, or everything in them may have changed.
+    /// The rows are new, or everything in them may have changed.
     Whole,
-    /// Some columns have changed.
+    /// Some columns of the rows have changed.
     Some,
 }
 

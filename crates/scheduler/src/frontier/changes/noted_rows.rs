@@ -33,7 +33,7 @@ impl NotedRows {
         *self.0[table].entry(key).or_default() |= columns;
     }
 
-    /// All noted rows of each table, which are forgotten.
+    /// Takes all noted rows of each table.
     pub(super) fn take(&mut self) -> Vec<BTreeMap<Key, i64>> {
         self.0.iter_mut().map(std::mem::take).collect()
     }
@@ -45,7 +45,7 @@ pub(super) fn number_key(number: i64) -> Key {
 }
 
 impl KeyPart {
-    /// `None`: no key has such a value.
+    /// The part of a key with this value; `None` for a kind of value that no key has.
     pub(super) fn of(value: ValueRef<'_>) -> Option<KeyPart> {
         match value {
             ValueRef::Integer(number) => Some(KeyPart::Integer(number)),

@@ -93,7 +93,7 @@ fn begin_hook(db: &mut Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>
         let columns = match action {
             Action::SQLITE_INSERT => all,
             Action::SQLITE_UPDATE => often_changed,
-            // A trigger notes them.
+            // All other changes are noted by a trigger.
             _ => 0,
         };
         if columns != 0 && database == "main" {
@@ -103,7 +103,7 @@ fn begin_hook(db: &mut Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>
     db.update_hook(Some(note))
 }
 
-/// Notes all other changes.
+/// Makes triggers note all changes that the hook does not note.
 fn begin_triggers(db: &Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>>) -> Result<()> {
     let arguments = (2 + MOST_KEYS) as i32;
     let flags = FunctionFlags::SQLITE_UTF8;

@@ -8,7 +8,7 @@ use super::applied::{OWN_META, OWN_TABLES};
 use super::changed_rows::{Cell, Change, ChangedRows, SEQUENCES, equality_condition};
 use super::noted_rows::{Key, KeyPart, MOST_KEYS};
 
-/// The function that triggers call.
+/// The name of the SQL function with which triggers note a changed row.
 pub(super) const NOTE_ROW: &str = "note_changed_row";
 
 /// Of the tables that change most, the columns that the most frequent statements set. A change of one of these rows is
@@ -50,7 +50,7 @@ pub(super) struct Table {
     columns: Vec<String>,
     /// The positions of the key's columns.
     key: Vec<usize>,
-    /// Whether SQLite knows its rows by a number, which is the key.
+    /// Whether SQLite identifies the table's rows by a number, which is the key.
     has_numbers: bool,
     /// The columns of [`OFTEN_CHANGED`], as a set of bits.
     often_changed: i64,
@@ -190,7 +190,8 @@ impl Table {
         changed.join(" | ")
     }
 
-    /// Statements that set none of these columns do without the trigger.
+    /// The part of a trigger's SQL that limits it to the columns that seldom change. Statements that set none of them
+    /// do without the trigger.
     fn of_seldom_changed(&self) -> String {
         if self.often_changed == 0 {
             return String::new();
@@ -234,7 +235,7 @@ impl Table {
         Ok(changed)
     }
 
-    /// No rows yet, with the columns of the key and these.
+    /// Begins a set of changed rows, with the columns of the key and those in `columns`, but without rows.
     fn changed_rows(&self, change: Change, columns: i64) -> ChangedRows<'static> {
         let others = (0..self.columns.len()).filter(|at| (columns >> at) & 1 == 1);
         let others = others.filter(|at| !self.key.contains(at));
