@@ -23,13 +23,13 @@ pub struct ChangesOptions {
         env = "WEBFILL_STORE"
     )]
     pub store: String,
-    /// Only of this watch
+    /// Only changes of this watch
     #[arg(long, value_name = "NAME", conflicts_with = "crawl")]
     pub watch: Option<String>,
-    /// Only of this application [default with --watch: watches]
+    /// Only changes of this application [default with --watch: watches]
     #[arg(long, value_name = "ID")]
     pub app: Option<String>,
-    /// Only of this crawl
+    /// Only changes of this crawl
     #[arg(long, value_name = "ID")]
     pub crawl: Option<String>,
     /// Only pages fetched since this time: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago

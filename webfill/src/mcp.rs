@@ -57,7 +57,7 @@ pub struct McpOptions {
     /// Let agents use the fleet of this dispatcher; address of its tasks socket
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
-    /// Folder of keys (see `webfill keys`): agents have their rights; needed for a dispatcher beyond this machine
+    /// Folder of keys (see `webfill keys`): agents have their rights; needed for a dispatcher on another machine
     #[arg(long, value_name = "DIR", requires = "dispatcher")]
     pub keys: Option<PathBuf>,
     /// Let agents read this store; without URI, that of the variable `WEBFILL_STORE`, which no list of processes shows

@@ -46,10 +46,10 @@ pub struct ExportOptions {
     /// could not be read back is written as JSON.
     #[arg(long, value_name = "TEXT")]
     pub list_separator: Option<ListSeparator>,
-    /// Only of this application
+    /// Only data of this application
     #[arg(long, value_name = "ID")]
     pub app: Option<String>,
-    /// Only of this crawl
+    /// Only data of this crawl
     #[arg(long, value_name = "ID")]
     pub crawl: Option<String>,
     /// Only records of this dataset

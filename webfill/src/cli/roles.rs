@@ -33,7 +33,7 @@ pub struct DispatcherOptions {
     /// Cache of robots.txt files and site clocks [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
-    /// Folder of keys (see `webfill keys`); needed beyond this machine
+    /// Folder of keys (see `webfill keys`); needed for connections between machines
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
     /// Start from a restored backup: wait until requests of the earlier fleet have ended
@@ -88,7 +88,7 @@ pub struct SupervisorOptions {
     /// Folder for the original files of documents, one copy each; implies --documents [default: none are kept]
     #[arg(long, value_name = "DIR")]
     pub keep_documents: Option<PathBuf>,
-    /// Folder of keys (see `webfill keys`); needed beyond this machine
+    /// Folder of keys (see `webfill keys`); needed for connections between machines
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
     /// Sockets in the state folder instead of ports

@@ -18,7 +18,7 @@ pub enum FailOn {
     NothingFetched,
     /// All seeds are broken
     AllBroken,
-    /// None of these
+    /// No condition, so a finished crawl exits with 0
     Never,
 }
 

@@ -41,7 +41,7 @@ pub struct ConnectionOptions {
     /// Address of the dispatcher's tasks socket, or several separated by commas [default: tcp://127.0.0.1:5555]
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
-    /// Folder of keys (see `webfill keys`); needed beyond this machine
+    /// Folder of keys (see `webfill keys`); needed for connections between machines
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
     /// Settings file; only `supervisor.dispatcher` and `keys` are used

@@ -64,7 +64,7 @@ pub struct FillOptions {
 pub enum RowsToCheck {
     /// Only the rows to learn from, and no columns without gaps
     None,
-    /// Some of each site
+    /// Some rows of each site
     #[default]
     Sample,
     All,
@@ -83,7 +83,7 @@ pub struct FillWebOptions {
         conflicts_with_all = ["contact", "delay", "workers", "ignore_robots", "allow_private_networks", "proxy", "resolve", "ca_file"]
     )]
     pub dispatcher: Option<String>,
-    /// Folder of keys (see `webfill keys`); needed for a dispatcher beyond this machine
+    /// Folder of keys (see `webfill keys`); needed for a dispatcher on another machine
     #[arg(long, value_name = "DIR", requires = "dispatcher")]
     pub keys: Option<PathBuf>,
     /// Store of the fleet, which keeps the pages [default: the setting `store`]

@@ -71,11 +71,11 @@ pub struct CrawlArguments {
 #[serde(deny_unknown_fields)]
 #[schemars(crate = "rmcp::schemars")]
 pub struct RecordsArguments {
-    /// Only of this dataset.
+    /// Only records of this dataset.
     pub dataset: Option<String>,
-    /// Only those with (`open`) or without (`resolved`) a missing field.
+    /// Only records with (`open`) or without (`resolved`) a missing field.
     pub state: Option<RecordStateArgument>,
-    /// Only those whose id begins with this; needs `dataset`.
+    /// Only records whose id begins with this; needs `dataset`.
     pub id_prefix: Option<String>,
     /// The most records, 1 to 100; default 20.
     #[serde(default = "default_limit")]
@@ -107,13 +107,13 @@ pub struct RecordArguments {
 #[serde(deny_unknown_fields)]
 #[schemars(crate = "rmcp::schemars")]
 pub struct PagesArguments {
-    /// Only of this application; needs `crawlid`.
+    /// Only pages of this application; needs `crawlid`.
     pub appid: Option<String>,
-    /// Only of this crawl; needs `appid`.
+    /// Only pages of this crawl; needs `appid`.
     pub crawlid: Option<String>,
-    /// Only of this site, such as `example.org`.
+    /// Only pages of this site, such as `example.org`.
     pub site: Option<String>,
-    /// Only with one of these outcomes, such as `ok` or `http_error`.
+    /// Only pages with one of these outcomes, such as `ok` or `http_error`.
     #[serde(default)]
     pub outcomes: Vec<String>,
     /// The most pages, 1 to 100; default 20.
@@ -202,7 +202,7 @@ pub struct ResultsArguments {
     /// `evidence`: where each value comes from, and why gaps are left. `doubts`: known values that their pages
     /// contradict, and proposed values to be judged.
     pub what: WhatArgument,
-    /// Only of this column.
+    /// Only entries of this column.
     pub column: Option<String>,
     /// Only evidence in this state, such as `filled`, `contradicted` or `below precision`.
     pub state: Option<String>,
