@@ -30,7 +30,7 @@ const FEWEST_PAGES: u32 = 10;
 /// The fewest pages on which a block must be new or gone to belong to the site.
 const FEWEST: u32 = 5;
 
-/// Like [`FEWEST`], but for a place that has changed on all pages before.
+/// Like [`FEWEST`], but for a place where blocks have changed on all pages before.
 const FEWEST_AGAIN: u32 = 2;
 
 /// For each page on which a block has not moved (appeared or disappeared), there must be this many pages on which it

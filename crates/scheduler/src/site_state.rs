@@ -113,7 +113,7 @@ const PATIENCE_FORBIDDEN: u32 = 5;
 pub const MOST_SUSPECTS: usize = PATIENCE_FORBIDDEN as usize - 1;
 
 impl SiteState {
-    /// Whether there is nothing to store.
+    /// Whether the site is open and has no failures. This state is not stored.
     pub fn is_default(&self) -> bool {
         self.phase == Phase::Open && self.failures == 0 && self.backoff_index == 0
     }

@@ -25,12 +25,12 @@ const MOMENT_MS: i64 = 20;
 /// Above this many groups, those that limit nothing at present are dropped.
 const MANY_GROUPS: usize = 4_096;
 
-/// The limits of a group, and which addresses form groups.
+/// The limits that the sites of a group share, and which addresses form groups of sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupBounds {
-    /// The time between the starts of two requests.
+    /// The time between the starts of two requests to sites of a group.
     pub delay_ms: u32,
-    /// The maximum number of leased tasks, at least 1.
+    /// The maximum number of leased tasks of a group, at least 1.
     pub in_flight: u32,
     /// Whether loopback and private addresses form groups, as public ones do.
     pub of_private: bool,

@@ -168,7 +168,8 @@ pub fn save_reported(
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Drops the record of reported events, because nothing is reported for this time any more.
+/// Drops the record of reported events, because no recipient wants notifications at this time (digest or at once) any
+/// more.
 pub fn delete_reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
     let sql = "DELETE FROM watch_reported WHERE watch = ?1 AND time = ?2";
     let values = params![watch, time.as_str()];

@@ -1,4 +1,4 @@
-//! Attempts that were followed by another one (table `tries`).
+//! The table `tries`: attempts at tasks that were followed by another attempt.
 
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{FailedAttempt, Outcome};

@@ -199,7 +199,7 @@ fn a_refusal_repeats_the_text_shortened_and_escaped() {
     assert!(message.contains("..."), "{message}");
 }
 
-/// Random texts from pieces that are difficult for parsers; the same in every run.
+/// Random texts made of pieces that are difficult for parsers. They are the same in every run.
 fn odd_texts(count: usize) -> impl Iterator<Item = String> {
     const PIECES: [&str; 40] = [
         "http://",
