@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn no_death_and_no_lost_or_late_frame_makes_a_sum_go_back() {
+    fn deaths_and_lost_or_late_messages_never_decrease_a_sum() {
         let mut sums = WorkerSums::default();
         sums.record(counts(0, 1, 5));
         sums.record(counts(1, 1, 2));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mappings_of_all_workers_are_bounded_and_stay_what_they_are() {
+    fn the_number_of_separately_counted_mappings_is_bounded() {
         let mut sums = WorkerSums::default();
         let mut last = 0;
         for worker in 0..40 {

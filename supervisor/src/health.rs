@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_waits_is_alive_and_not_ready_and_one_that_is_stuck_is_neither() {
+    fn a_waiting_supervisor_is_alive_but_not_ready_and_a_stuck_one_is_neither() {
         let health = Health::new();
         let now = || health.0.lock().unwrap().at;
         let counts = |later: Duration| {

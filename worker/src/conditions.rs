@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_that_was_marked_when_its_page_was_compressed_is_sent_as_it_was_before_too() {
+    fn an_etag_with_a_suffix_for_compression_is_also_sent_without_it() {
         for (etag, expected) in [
             (r#""abc-gzip""#, r#""abc-gzip", "abc""#),
             (r#"W/"abc-gzip""#, r#"W/"abc-gzip", W/"abc""#),

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_made_anew_have_the_hash_of_their_text() {
+    fn regenerated_documents_keep_the_hash_of_their_text() {
         let read = |body: &[u8], status, text: &str| {
             let report = Report {
                 status,

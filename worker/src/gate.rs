@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_found_to_take_too_long_is_broken_off() {
+    async fn a_request_that_takes_too_long_is_aborted() {
         let mut steps = 0;
         let over = run_until(boot_ms().saturating_sub(1), async {
             steps += 1;

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_question_is_asked_at_once_and_many_go_together() {
+    fn a_single_question_is_sent_immediately_and_many_are_batched() {
         let calls = Calls::default();
         run_with_paused_time(async {
             let start = Instant::now();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_call_waits_for_nothing() {
+    fn a_full_batch_is_sent_immediately() {
         let calls = Calls::default();
         run_with_paused_time(async {
             let start = Instant::now();

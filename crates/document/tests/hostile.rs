@@ -180,7 +180,7 @@ fn long_pages_are_cut() {
 }
 
 #[test]
-fn parsing_ends_with_its_time() {
+fn parsing_ends_at_its_time_limit() {
     let limits = Limits {
         parse_time: Duration::ZERO,
         ..Limits::default()
@@ -291,7 +291,7 @@ fn characters_that_xml_forbids_reach_the_engine() {
 }
 
 #[test]
-fn an_expression_ends_with_the_time_of_its_page() {
+fn an_expression_ends_when_the_time_of_its_page_is_used_up() {
     let links: String = (0..20_000)
         .map(|i| format!("<a href='/{i}'>l</a> "))
         .collect();

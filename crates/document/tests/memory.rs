@@ -124,7 +124,7 @@ fn a_tree_stays_within_its_memory() {
 }
 
 #[test]
-fn a_copy_for_an_expression_counts_and_is_not_made_of_a_page_too_large() {
+fn a_copy_for_an_expression_counts_as_memory_and_is_refused_for_a_large_page() {
     let expression = XPath::compile("//p[substring-before(., ' ') = 'lorem']").unwrap();
     let page = "<p class=c>lorem ipsum</p>".repeat(20_000);
     let document = Document::parse_html(&page, &Limits::default());

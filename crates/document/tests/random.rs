@@ -32,7 +32,7 @@ fn join_random(rng: &mut Rng, pieces: &str, limit: usize) -> String {
 }
 
 #[test]
-fn random_markup_gives_trees_that_hold_together() {
+fn random_markup_gives_consistent_trees() {
     let mut rng = Rng::with_seed(1);
     for _ in 0..5_000 {
         let page = join_random(&mut rng, MARKUP, 60);

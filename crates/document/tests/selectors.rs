@@ -122,7 +122,7 @@ fn names_match_in_any_case_on_html_pages() {
 }
 
 #[test]
-fn comments_are_read_over() {
+fn comments_in_selectors_are_skipped() {
     assert_selections(&[
         ("/* the first */ p/**/.lead", &["one"]),
         ("div/* > */>/**/p:first-child", &["one"]),
@@ -135,7 +135,7 @@ fn comments_are_read_over() {
 }
 
 #[test]
-fn places_count_among_those_that_match() {
+fn positions_count_among_the_matching_siblings() {
     assert_selections(&[
         ("p:nth-child(2 of p)", &["two bold"]),
         ("p:nth-last-child(3 of :not([lang]))", &["two bold"]),
@@ -166,7 +166,7 @@ fn languages_are_those_of_the_nearest_ancestor_or_the_page() {
 }
 
 #[test]
-fn what_is_checked_in_the_page_is_found() {
+fn checked_and_selected_elements_are_found() {
     let page = "<input type=CheckBox checked value=a><input type=radio value=b><input checked value=c>\
         <select><option value=d><option selected value=e></select><p checked>";
     let document = parse_html(page);
@@ -176,7 +176,7 @@ fn what_is_checked_in_the_page_is_found() {
 }
 
 #[test]
-fn a_namespace_may_be_left_open() {
+fn a_name_may_be_in_any_namespace() {
     assert_selections(&[
         ("*|b", &["bold"]),
         ("*|UL > *|li:first-child", &["1"]),
@@ -197,7 +197,7 @@ fn a_namespace_may_be_left_open() {
 }
 
 #[test]
-fn an_empty_is_matches_nothing() {
+fn an_empty_is_selector_matches_nothing() {
     assert_selections(&[
         ("p:is()", &[]),
         ("b:where( )", &[]),

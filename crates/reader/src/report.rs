@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_comes_out_of_the_pipe_as_it_went_in_but_clean() {
+    fn a_written_report_is_read_back_with_clean_metadata() {
         for text in ["two\nlines", ""] {
             let bytes = write_to_vec(&Ok(report(text)));
             let read = Report::parse(bytes, 100).unwrap().unwrap();

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_runs_like_any_clock() {
+    fn the_boot_clock_advances_with_time() {
         let (before, started) = (boot_ms(), std::time::Instant::now());
         assert!(before > 0);
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_possible_floor_is_missed_and_reported() {
+    fn a_disk_below_the_floor_is_reported() {
         assert_eq!(disks(0).check_shortage(), None);
         assert_eq!(
             disks(1).check_shortage(),

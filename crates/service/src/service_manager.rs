@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loop_is_heard_at_half_of_the_time_after_which_it_is_taken_for_stuck() {
+    fn the_loop_notifies_at_half_of_the_watchdog_time() {
         let (_socket, name) = bind_listener("watchdog");
         let every =
             |silence| ServiceManager::at_socket(Some(OsStr::new(&name)), silence).word_every;

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn each_folder_is_a_home_of_its_own() {
+    fn each_state_folder_is_an_instance_of_its_own() {
         let folder = |name: &str| {
             let name = format!("webfill-instance-{}-{name}", std::process::id());
             StateFolder::open(&std::env::temp_dir().join(name), "supervisor").unwrap()

@@ -352,7 +352,7 @@ fn a_drained_supervisor_without_a_dispatcher_ends_at_some_time() {
 }
 
 #[test]
-fn tasks_that_come_while_it_drains_hold_no_supervisor_up() {
+fn tasks_that_arrive_during_a_drain_do_not_delay_its_end() {
     let mut supervisor = welcomed_supervisor(&[]);
     let credit = supervisor.reported_credit;
     supervisor.drain();

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_record_goes_and_one_that_is_written_stays() {
+    fn a_file_without_records_is_removed_and_one_being_written_stays() {
         let folder = missing_folder("warc-in-use");
         let mut used = WarcFile::begin(&folder, &mut 0, 0, "software: test\r\n").unwrap();
         used.sync().unwrap();

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_none_is_a_fault() {
+    fn a_file_in_place_of_a_folder_is_a_fault() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("ab"), "a file").unwrap();
         let fault = save_document(folder.path(), &"ab".repeat(32), b"x").unwrap_err();

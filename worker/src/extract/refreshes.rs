@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_short_delay_to_another_address_sends_readers_on() {
+    fn only_a_quick_refresh_to_another_address_is_a_redirect() {
         let url = Url::parse("https://site.example/shop/item?id=7").unwrap();
         let text = "words of a page ".repeat(30);
         let meta = |content: &str| format!("<meta http-equiv=Refresh content=\"{content}\">");

@@ -174,7 +174,7 @@ fn now_plus(now: Now, by: Duration) -> Now {
 }
 
 #[test]
-fn pages_go_on_under_the_last_good_file_while_a_new_one_cannot_be_had() {
+fn the_last_good_file_applies_while_a_new_one_cannot_be_fetched() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut first = bench.begin(false, now);
     first.note_cache_entry(None, bench.knowledge(), now);
@@ -197,7 +197,7 @@ fn pages_go_on_under_the_last_good_file_while_a_new_one_cannot_be_had() {
 }
 
 #[test]
-fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_asks_nothing() {
+fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_needs_no_request() {
     let (bench, now) = (Bench::default(), Now::read());
     let moved = |to: &str| {
         let mut check = bench.begin(false, now);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limiter_is_met_after_a_few_refusals() {
+    fn the_pace_of_a_limiter_is_learnt_after_a_few_refusals() {
         let second = Some(Duration::from_secs(1));
         for (per_second, burst, delay_ms, retry_after) in [
             (5.0, 1.0, 0, None),
@@ -242,7 +242,7 @@ mod tests {
 
     /// The limiter is slower than the longest wait that is learnt from single refusals.
     #[test]
-    fn a_slow_limiter_is_met_though_it_names_no_time() {
+    fn the_pace_of_a_slow_limiter_is_learnt_without_retry_after() {
         for (per_second, burst, delay_ms) in [
             (0.3, 1.0, 0),
             (0.2, 1.0, 100),

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_that_may_be_of_one_page_is_believed_for_a_minute_and_the_second_wholly() {
+    fn a_retry_after_counts_for_a_minute_at_the_first_refusal_and_fully_at_the_second() {
         let at = Instant::now();
         let mut clock = Clock::default();
         let refused = Answer::Refused {

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn more_closed_pages_than_are_kept_all_count() {
+    fn refusals_of_more_closed_pages_than_are_tracked_all_count() {
         let mut pages = RefusedPages::default();
         for _ in 0..3 {
             for number in 0..=MOST_PAGES {

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_after_as_many_answers_at_a_much_slower_pace_have_another_cause() {
+    fn refusals_at_a_much_slower_pace_have_another_cause_than_the_pace() {
         let long = Duration::from_secs(600);
         for (case, stretches, pause, expected) in [
             (
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn short_stretches_in_a_row_are_a_limiter_again() {
+    fn short_stretches_in_a_row_indicate_a_limiter_again() {
         let mut stretches = vec![(100, 10), (100, 20), (100, 400), (100, 10)];
         for short in [true, true, false] {
             stretches.push((1, 10));

@@ -279,7 +279,7 @@ fn closed_pages_do_not_slow_down_the_others() {
 }
 
 #[test]
-fn limiters_are_still_met() {
+fn the_pace_of_limiters_is_learnt_despite_closed_pages() {
     for (number, per_second, burst, closed) in [
         (12, 0.05, 3.0, &[][..]),
         (12, 0.2, 1.0, &[]),
@@ -310,7 +310,7 @@ fn limiters_are_still_met() {
 
 /// Sites with rate limiters are not mistaken for sites that refuse requests at any pace.
 #[test]
-fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
+fn the_pace_of_all_kinds_of_limiters_is_learnt_in_a_long_crawl() {
     for limit in [
         Limit::Bucket(5.0, 1.0),
         Limit::Bucket(5.0, 20.0),

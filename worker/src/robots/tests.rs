@@ -132,7 +132,7 @@ fn an_older_file_of_the_cache_does_not_replace_a_later_one() {
 }
 
 #[test]
-fn an_answer_that_says_nothing_of_a_file_allows_nothing() {
+fn an_answer_without_rules_allows_nothing() {
     let rules = b"User-agent: *\nDisallow: /\n".as_slice();
     for (status, body, has_rules) in [
         (200, rules, true),

@@ -24,7 +24,7 @@ fn delay_ms(robots: &str) -> Option<u64> {
 }
 
 #[test]
-fn blanks_out_of_documents_and_marks_within_a_file_hide_no_rule() {
+fn no_break_spaces_and_byte_order_marks_hide_no_rule() {
     for robots in [
         "User-agent:\u{a0}*\nDisallow:\u{a0}/private",
         "\u{a0}User-agent: *\u{a0}\n\u{a0} Disallow\u{a0}: /private\u{a0}\n",

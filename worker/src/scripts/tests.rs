@@ -43,7 +43,7 @@ fn mappings_decide_before_browser_crawls_and_those_before_sites() {
 }
 
 #[test]
-fn a_kind_that_gains_nothing_is_tried_on_a_sample() {
+fn of_a_kind_that_gains_nothing_only_a_sample_is_rendered() {
     let mut pages = pages(BrowserConfig::default());
     let one = kind("#app");
     for n in 1..=SAMPLE {
@@ -166,7 +166,7 @@ fn the_memory_of_sites_is_bounded() {
 }
 
 #[test]
-fn a_site_where_nothing_is_filled_is_soon_left_alone() {
+fn pages_of_a_site_where_nothing_is_filled_are_soon_not_rendered() {
     let mut pages = pages(BrowserConfig::default());
     let mut rendered = 0;
     for n in 0..MOST_KINDS {

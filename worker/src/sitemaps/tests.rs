@@ -123,7 +123,7 @@ fn an_encoding_is_obeyed() {
 }
 
 #[test]
-fn other_pages_are_none() {
+fn other_pages_are_not_sitemaps() {
     for page in [
         &b"<!DOCTYPE html><html><body><urlset></body></html>"[..],
         b"<html><a href='https://a.example/'>https://a.example/</a></html>",

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_names_are_as_long_as_is_said() {
+    fn the_constants_are_the_lengths_of_the_longest_names() {
         let names = || {
             NAMED_ENTITIES
                 .entries()

@@ -109,7 +109,7 @@ fn run_confined(what: &str) -> Output {
 }
 
 #[test]
-fn a_confined_process_can_do_nothing_but_read_and_think() {
+fn a_confined_process_can_only_read_and_compute() {
     let reported = |what: &str| String::from_utf8_lossy(&run_confined(what).stdout).into_owned();
     assert!(reported("nothing").contains("ended: Ok(())"));
     assert!(reported("keep lower limits").contains("ended: Ok(())"));
@@ -140,7 +140,7 @@ fn a_file_that_is_open_does_not_grow() {
 }
 
 #[test]
-fn memory_has_an_end() {
+fn memory_is_limited() {
     let ended = run_confined("take memory");
     let words = String::from_utf8_lossy(&ended.stderr);
     assert!(words.contains(OUT_OF_MEMORY), "{words}");
@@ -148,7 +148,7 @@ fn memory_has_an_end() {
 }
 
 #[test]
-fn thinking_has_an_end() {
+fn cpu_time_is_limited() {
     let began = Instant::now();
     let ended = run_confined("think forever");
     assert_eq!(ended.status.signal(), Some(libc::SIGXCPU));

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn midnight_says_nothing() {
+    fn dates_at_midnight_have_no_time_of_day() {
         for (date, expected) in [
             ("2024-03-01", "2024-03-01"),
             ("2024-03-01T00:00:00", "2024-03-01"),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_take_the_place_of_those_before() {
+    fn open_lines_replace_the_open_lines_before_them() {
         let folder = Folder::new("open");
         let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
         audit.write(b"", b"fed 1\n", false).unwrap();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_machines_are_served_only_if_the_operator_says_so() {
+    fn listening_for_other_machines_needs_permission() {
         let at = |listen: &str, allow_network| {
             let config = MetricsConfig {
                 supervisor: listen.into(),

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn why_is_said_on_this_machine_alone() {
+    fn reasons_are_given_only_to_this_machine() {
         let fault = [String::from("the disk of \"/var\" is full")];
         for (faults, says_why, status, text) in [
             (&[] as &[String], true, 200, "{\"ok\":true}"),

@@ -129,7 +129,7 @@ fn an_unmodified_page_refers_to_its_earlier_record() {
 }
 
 #[test]
-fn a_file_that_has_its_size_is_followed_by_another() {
+fn a_file_of_full_size_is_followed_by_another() {
     let exchanges = (0..3_u8).map(|number| exchange("http://a.org/", &[b'a' + number; 10]));
     let texts = write_all(1, exchanges.collect());
     assert_eq!(texts.len(), 3);

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn circles_are_rows_of_segments_that_follow_upon_themselves_or_come_back() {
+    fn paths_with_repeated_segments_or_folders_are_circular() {
         for (path, expected) in [
             ("a/a/a", true),
             ("x/a/b/a/b/a/b", true),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_an_essence_if_something_of_it_says_nothing() {
+    fn the_essence_of_an_address_lacks_what_does_not_identify_the_page() {
         for (address, essence, shape) in [
             ("/p?sid=8f&id=7", Some("p&id=7"), "/p&id"),
             ("/p?id=7&page=2", None, "/p&id&page"),

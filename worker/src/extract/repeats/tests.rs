@@ -66,7 +66,7 @@ fn only_pages_with_the_content_of_many_others_are_repetitions() {
 }
 
 #[test]
-fn long_rows_that_bring_nothing_new_repeat_themselves() {
+fn long_rows_of_pages_without_anything_new_are_repetitions() {
     let month = |n: usize| (format!("/calendar?month={n}"), format!("<p>Month {n}"));
     let found = first_repetition((0..100).map(month));
     assert_eq!(found, Some(LONG_ROW as usize + 1));

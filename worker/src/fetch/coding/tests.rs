@@ -71,7 +71,7 @@ fn decode_in_pieces(headers: &HeaderMap, sent: &[u8], piece: usize) -> Option<Ve
 }
 
 #[test]
-fn names_are_read_as_servers_write_them() {
+fn names_of_codings_are_read_in_all_common_spellings() {
     use Coding::{Brotli, Deflate, Gzip, Zstd};
     for (value, expected) in [
         ("gzip", Some(vec![Gzip])),
@@ -224,7 +224,7 @@ fn a_body_that_is_cut_or_broken_is_no_page() {
 }
 
 #[test]
-fn a_bomb_comes_in_small_pieces() {
+fn a_decompression_bomb_is_decoded_in_small_pieces() {
     let zeros = vec![0; 32 << 20];
     for (value, sent) in [
         ("gzip", gzip(&zeros)),

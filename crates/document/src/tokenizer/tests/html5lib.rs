@@ -12,7 +12,7 @@ use super::{Listener, tokens};
 
 #[test]
 #[ignore = "needs the cases of html5lib"]
-fn the_cases_of_html5lib_are_read_as_they_say() {
+fn the_cases_of_html5lib_yield_the_expected_tokens() {
     let folder = std::env::var("HTML5LIB_TESTS").expect("HTML5LIB_TESTS names their folder");
     let mut passed = 0;
     for file in Path::new(&folder).read_dir().unwrap() {
