@@ -26,7 +26,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     let shown = folder.display();
     let cannot = |error| Fault::error(format!("cannot write to {shown}: {error}"));
     std::fs::write(folder.join("books.csv"), TABLE).map_err(cannot)?;
-    // Make it the working folder, so that `webfill fill` prints plain file names for its outputs.
+    // Make the demo's folder the working folder, so that `webfill fill` prints plain file names for its outputs.
     std::env::set_current_dir(&folder).map_err(cannot)?;
     let address = made_web::serve()?;
     print(format_args!(

@@ -20,7 +20,7 @@ use crate::stdout::print;
 const PASS_EVERY: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(50);
 
-/// How often the time of the backup is written to the state folder.
+/// How often the time of the latest copies is written to the state folder.
 const NOTE_EVERY: Duration = Duration::from_secs(60);
 
 /// Follows the files until a signal arrives. At the end, each copy is one complete file without a write-ahead log.

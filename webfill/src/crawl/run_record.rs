@@ -21,7 +21,7 @@ use crate::summary::Summary;
 /// How many times a run may be resumed if its processes are killed at its end.
 const MOST_GONE_ON: usize = 5;
 
-/// The watch (a crawl with a schedule) that a crawl belongs to.
+/// The run of a watch (a crawl with a schedule) that a crawl carries out.
 #[derive(Debug, Clone)]
 pub struct WatchedRun {
     pub watch: Watch,

@@ -119,8 +119,8 @@ fn value_positions(text: &str, value: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether two neighbouring characters belong to one word or number. Only small letters count, because scripts without
-/// small letters may separate words by no spaces.
+/// Whether two neighbouring characters belong to one word or number. Only small letters count as letters, because
+/// scripts without them, such as Chinese, may not separate words by spaces.
 fn is_one_word(one: char, other: char) -> bool {
     one.is_ascii_digit() && other.is_ascii_digit() || one.is_lowercase() && other.is_lowercase()
 }

@@ -96,7 +96,8 @@ impl<'o> Pages<'o> {
         self.http_instead = table.links.with_http().collect();
     }
 
-    /// The `http` URL to request instead of this one; `None` if this one was answered, or had a scheme in the table.
+    /// The `http` URL to request instead of this `https` URL; `None` if this URL was answered, or had a scheme in the
+    /// table.
     fn http_fallback(&self, url: &str) -> Option<&str> {
         let instead = self.http_instead.get(url)?;
         let is_answered = |url: &str| {
@@ -178,7 +179,7 @@ impl<'o> Pages<'o> {
         (!self.asked.contains(asked)).then_some(asked)
     }
 
-    /// Fetches those of these URLs that need a request. If none does, nothing is requested.
+    /// Fetches the URLs that need a request. If none does, no request is sent.
     pub fn fetch(&mut self, urls: &[String]) -> Result<(), Fault> {
         self.fetch_wanted(urls)?;
         let instead = urls.iter().filter_map(|url| self.http_fallback(url));

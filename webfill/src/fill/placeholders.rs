@@ -17,8 +17,8 @@ const KNOWN: usize = 8;
 /// The least share of known values that must be different from each other.
 const DIFFERENT: f64 = 0.9;
 
-/// A text is a placeholder only if the probability is lower than this that it has missed all rows with known values by
-/// chance.
+/// The highest probability with which a placeholder may be missing, by chance, from the pages of all rows with known
+/// values.
 const BY_CHANCE: f64 = 0.01;
 
 /// The confidence in a placeholder. It is so low that the text is never filled in.

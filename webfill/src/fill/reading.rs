@@ -261,8 +261,8 @@ impl Column {
             let own = form(&value);
             let (mut all, mut standing) = (0.0, 0.0);
             for (other, stands) in &others {
-                // The same value in other rows counts, too. Otherwise, in a column with few different values, the
-                // chance would seem lower whenever the page contains this value.
+                // Rows that have the same value count, too. Otherwise, in a column with few different values, the
+                // chance would come out too low for a page that contains this value.
                 let rows = match other.form == own {
                     true => (other.rows - self.taken).max(0.0),
                     false => other.rows,

@@ -177,7 +177,7 @@ impl Report<'_> {
         text + "</ol>\n"
     }
 
-    /// The name of a cell's row and column.
+    /// Formats the name of a cell's row and column.
     fn row_and_column(&self, cell: &Cell, more: &str) -> String {
         let table = self.sources.table;
         format!(
@@ -187,7 +187,7 @@ impl Report<'_> {
         )
     }
 
-    /// The evidence for a value: the text around it, and its page.
+    /// Formats the evidence for a value: the text around it, and its page.
     fn proof(&self, cell: &Cell) -> String {
         let line = self.sources.lines(cell).into_iter().next();
         let around = line.as_ref().and_then(|line| line["excerpt"].as_str());
@@ -258,7 +258,7 @@ impl Report<'_> {
         format!("<section>\n<h2>Not filled, and why</h2>\n{list}</section>\n")
     }
 
-    /// Examples of gaps that stay for one reason, and the number of such gaps in each column.
+    /// Formats examples of gaps that stay for one reason, and the number of such gaps in each column.
     fn gaps_by_reason(&self, state: State) -> String {
         let table = self.sources.table;
         let mut by_field: BTreeMap<usize, usize> = BTreeMap::new();

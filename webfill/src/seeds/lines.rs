@@ -123,7 +123,7 @@ impl Lines {
         (self.read.line == line).then_some(self.read)
     }
 
-    /// Puts lines back. They are returned again in this order.
+    /// Puts lines back. They are returned next, in the given order.
     pub(crate) fn put_back(&mut self, lines: Vec<Line>) {
         for line in lines.into_iter().rev() {
             self.unread.push_front(line);

@@ -29,7 +29,7 @@ pub(super) struct Step {
     pub(super) event: String,
     pub(super) crawl_id: Option<String>,
     pub(super) task: Option<u64>,
-    /// The number of the task's delivery.
+    /// The number of the delivery of the task to a supervisor that the line is about.
     pub(super) delivery: Option<u64>,
     pub(super) message: String,
     /// All further members of the log line.
