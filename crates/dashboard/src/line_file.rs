@@ -104,7 +104,7 @@ impl Writing {
         let mut disk = lines.disk.lock().unwrap_or_else(PoisonError::into_inner);
         let written = match lines.is_whole {
             true => write_private(&lines.path, lines.text.as_bytes()),
-            false => append(&lines.path, &lines.text),
+            false => append_text(&lines.path, &lines.text),
         };
         if let Err(error) = &written
             && !disk.is_failing
@@ -126,7 +126,7 @@ fn to_json_lines<'a, T: Serialize + 'a>(items: impl Iterator<Item = &'a T>) -> (
     (text, lines)
 }
 
-fn append(path: &Path, text: &str) -> io::Result<()> {
+fn append_text(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options.create(true).append(true).mode(PRIVATE).open(path)?;
     file.write_all(text.as_bytes())

@@ -37,7 +37,7 @@ impl Dashboard {
             let session = None;
             return Some(Admitted { visitor, session });
         };
-        let session = session_of(headers)?;
+        let session = session_from_cookies(headers)?;
         let bearer = self.renew_and_get_bearer(tokens, &session)?;
         visitor.name = Some(bearer.name.clone());
         visitor.rights = bearer.rights.clone();
@@ -122,7 +122,7 @@ fn session_cookie(headers: &HeaderMap, session: &str, lasts_s: u64, is_tls: bool
 }
 
 /// The id of the session in the cookies of a request.
-pub(crate) fn session_of(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn session_from_cookies(headers: &HeaderMap) -> Option<String> {
     let name = cookie_name(headers);
     let cookies = headers.get_all(COOKIE).iter();
     let texts = cookies.filter_map(|cookie| cookie.to_str().ok());
@@ -162,7 +162,7 @@ mod tests {
     fn a_session_is_found_among_other_cookies() {
         let asked = |cookies: &[(&'static str, &str)]| {
             let host = [("host", "localhost:8080")];
-            session_of(&headers(&[&host, cookies].concat()))
+            session_from_cookies(&headers(&[&host, cookies].concat()))
         };
         let own = "webfill-dashboard-8080=abc";
         assert_eq!(asked(&[("cookie", own)]), Some("abc".into()));

@@ -269,7 +269,7 @@ impl Snapshots {
 }
 
 impl LastReadings {
-    fn snapshot(&self, stored: Option<&Result<StoreLists, String>>) -> Snapshot {
+    fn build_snapshot(&self, stored: Option<&Result<StoreLists, String>>) -> Snapshot {
         let found = stored.and_then(|read| read.as_ref().ok());
         Snapshot {
             number: self.number,

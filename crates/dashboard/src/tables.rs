@@ -245,7 +245,7 @@ impl Project {
             "doubt": answer.doubt,
         });
         let file = self.answers_path();
-        append(&file, &line.to_string())
+        append_line(&file, &line.to_string())
             .map_err(|error| format!("cannot write {}: {error}", file.display()))
     }
 
@@ -286,12 +286,12 @@ impl Review {
     }
 
     /// The listed doubt about a cell, if there is one.
-    pub(crate) fn doubt_of(&self, row: u64, column: &str) -> Option<&Doubt> {
+    pub(crate) fn doubt_about_cell(&self, row: u64, column: &str) -> Option<&Doubt> {
         let mut doubts = self.doubts.iter();
         doubts.find(|doubt| doubt.row == row && doubt.column == column)
     }
 
-    pub(crate) fn position_of(&self, key: &str) -> Option<usize> {
+    pub(crate) fn position_of_doubt(&self, key: &str) -> Option<usize> {
         self.doubts.iter().position(|doubt| doubt.key == key)
     }
 
@@ -380,7 +380,7 @@ fn read_confirmed_lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
 }
 
 /// Appends a line to a file, after its last complete line.
-fn append(file: &Path, line: &str) -> std::io::Result<()> {
+fn append_line(file: &Path, line: &str) -> std::io::Result<()> {
     let is_new = !file.exists();
     let mut options = OpenOptions::new();
     let mut opened = options

@@ -104,7 +104,7 @@ mod tests {
     fn every_example_yields_its_output() {
         for entry in ALL {
             for example in entry.examples {
-                let output = output_of(entry, example);
+                let output = run_example(entry, example);
                 assert_eq!(
                     output, example.output,
                     "{} {}",
@@ -114,9 +114,9 @@ mod tests {
         }
     }
 
-    fn output_of(entry: &'static Entry, example: &Example) -> Vec<String> {
+    fn run_example(entry: &'static Entry, example: &Example) -> Vec<String> {
         let mut selectors = Selectors::default();
-        let processor = build(entry, example.parameters, &mut selectors);
+        let processor = build_processor(entry, example.parameters, &mut selectors);
         let url = Url::parse("https://people.example/list/").unwrap();
         let (text, items) = match example.input {
             Input::Page(html) => (html, vec![Item::Page]),
@@ -141,7 +141,7 @@ mod tests {
             .collect()
     }
 
-    fn build(
+    fn build_processor(
         entry: &'static Entry,
         parameters: &str,
         selectors: &mut Selectors,

@@ -63,7 +63,7 @@ impl Reading {
             return Reading::default();
         }
         let probe = |text: &str| match XPath::compile(text) {
-            Ok(xpath) => nodes_of(values_at(places, |place| place.evaluate(&xpath))),
+            Ok(xpath) => keep_nodes(values_at(places, |place| place.evaluate(&xpath))),
             Err(_) => Vec::new(),
         };
         let values = values_at(places, |place| place.evaluate(xpath));
@@ -72,13 +72,13 @@ impl Reading {
             .all(|value| webfill_values::is_blank(&value.text()));
         let mut paths = written::parse_paths(xpath.source());
         paths.retain(|path| path.prefixes().all(|text| check_xpath(&text).is_ok()));
-        let mut nodes = nodes_of(values);
+        let mut nodes = keep_nodes(values);
         if nodes.is_empty() {
             let of_paths = paths.iter().flat_map(|path| probe(&text_of(&path.pieces)));
             nodes = of_paths.collect();
         }
         let search = Search::new(&probe, places, xpath_cures::propose_xpath_cures);
-        let hint = (is_empty && nodes.is_empty()).then(|| hints(&paths, &search));
+        let hint = (is_empty && nodes.is_empty()).then(|| join_hints(&paths, &search));
         Reading::from_nodes(&nodes, hint.flatten())
     }
 
@@ -88,14 +88,14 @@ impl Reading {
             return Reading::default();
         }
         let probe = |text: &str| match Selector::compile(text) {
-            Ok(selector) => nodes_of(values_at(places, |place| place.select(&selector))),
+            Ok(selector) => keep_nodes(values_at(places, |place| place.select(&selector))),
             Err(_) => Vec::new(),
         };
         let nodes = probe(selector.source());
         let mut selectors = written::parse_selectors(selector.source());
         selectors.retain(|one| one.prefixes().all(|text| check_selector(&text).is_ok()));
         let search = Search::new(&probe, places, css_cures::propose_css_cures);
-        let hint = nodes.is_empty().then(|| hints(&selectors, &search));
+        let hint = nodes.is_empty().then(|| join_hints(&selectors, &search));
         Reading::from_nodes(&nodes, hint.flatten())
     }
 
@@ -136,7 +136,7 @@ impl Reading {
     }
 }
 
-fn hints(written: &[WrittenPath], search: &Search<'_, '_>) -> Option<String> {
+fn join_hints(written: &[WrittenPath], search: &Search<'_, '_>) -> Option<String> {
     let written = written.iter().take(MOST_HINTS);
     let hints: Vec<String> = written.filter_map(|written| search.hint(written)).collect();
     (!hints.is_empty()).then(|| hints.join("; "))
@@ -150,7 +150,7 @@ fn values_at<'p>(
     found.flat_map(Result::unwrap_or_default).collect()
 }
 
-fn nodes_of(values: Vec<XValue<'_>>) -> Vec<XValue<'_>> {
+fn keep_nodes(values: Vec<XValue<'_>>) -> Vec<XValue<'_>> {
     let is_node = |value: &XValue<'_>| matches!(value, XValue::Node(_) | XValue::Attribute(_));
     values.into_iter().filter(is_node).collect()
 }

@@ -87,7 +87,7 @@ impl UrlIndex {
 
     fn search(&self, url: &str, only_first: bool) -> UrlMatches {
         let mut found = UrlMatches::default();
-        for number in self.candidates(url) {
+        for number in self.patterns_to_test(url) {
             let entry = &self.patterns[number];
             if found.mappings.last() == Some(&entry.mapping) {
                 continue;
@@ -105,7 +105,7 @@ impl UrlIndex {
     }
 
     /// The patterns that may match the URL, in order of precedence.
-    fn candidates(&self, url: &str) -> Vec<usize> {
+    fn patterns_to_test(&self, url: &str) -> Vec<usize> {
         let mut numbers = self.one_by_one.clone();
         if let Some(literals) = &self.literals {
             for hit in literals.find_overlapping_iter(url) {

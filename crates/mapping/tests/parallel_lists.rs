@@ -290,7 +290,7 @@ fn parse_processor(text: &str) -> Value {
     json!({"type": kind, "parameters": parameters})
 }
 
-fn mapping_of(lists: Lists) -> Value {
+fn mapping_json(lists: Lists) -> Value {
     let fields = lists.iter().map(|(name, chain)| {
         let chain: Vec<Value> = chain.split('|').map(parse_processor).collect();
         json!({"name": name, "multiple": true, "processors": chain})
@@ -341,7 +341,7 @@ fn extract_rows(mapping: &Value, page: &str) -> Vec<Vec<String>> {
 fn parallel_lists_are_found_and_their_rows_do_not_shift_values() {
     for meant in MEANT {
         let what = meant.what;
-        let mut mapping = mapping_of(meant.lists);
+        let mut mapping = mapping_json(meant.lists);
         let set = load(&mapping);
         let found = set.parallel_lists(set.find_by_name("listed").unwrap());
         assert_eq!(found.len(), 1, "{what}");
@@ -360,7 +360,7 @@ fn parallel_lists_are_found_and_their_rows_do_not_shift_values() {
 #[test]
 fn independent_lists_are_not_reported() {
     for (what, lists) in HONEST {
-        let set = load(&mapping_of(lists));
+        let set = load(&mapping_json(lists));
         let found = set.parallel_lists(set.find_by_name("listed").unwrap());
         assert_eq!(found, [], "{what}");
     }
@@ -369,7 +369,7 @@ fn independent_lists_are_not_reported() {
 
 #[test]
 fn lists_with_keep_empty_are_not_reported() {
-    let mut mapping = mapping_of(&[
+    let mut mapping = mapping_json(&[
         ("names", "css li.rating a"),
         ("stars", "css li.rating .stars"),
     ]);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::record::doubts_of;
+use crate::record::reasons_with_mappings;
 use crate::row_counts::RowCounts;
 
 /// The fields that mappings extracted from the pages of a crawl, and those that its records still lack.
@@ -62,7 +62,7 @@ pub struct RowFieldCounts {
 }
 
 impl RowTotals {
-    fn add(&mut self, counts: &RowCounts, pages: u64) {
+    fn add_row_counts(&mut self, counts: &RowCounts, pages: u64) {
         self.rows += counts.rows * pages;
         self.stored += counts.stored() * pages;
         self.without_key += counts.without_key * pages;
@@ -87,7 +87,7 @@ impl FieldCounts {
 
     /// Counts a record by its doubts: the reasons why pages did not fill it.
     pub(crate) fn add_doubts(&mut self, doubts: &Map<String, Value>) {
-        for (why, mapping) in doubts_of(doubts) {
+        for (why, mapping) in reasons_with_mappings(doubts) {
             *self
                 .doubts
                 .entry(why)
@@ -116,7 +116,7 @@ impl FieldCounts {
             totals.pages += pages;
             totals.pages_without += pages * u64::from(of_page().all(|of_rule| of_rule.rows == 0));
             totals.cut_pages += pages * u64::from(of_page().any(|of_rule| of_rule.cut));
-            of_page().for_each(|of_rule| totals.add(of_rule, pages));
+            of_page().for_each(|of_rule| totals.add_row_counts(of_rule, pages));
         }
     }
 

@@ -44,7 +44,7 @@ mod urls;
 pub use deciding::{Decided, Decision, DecisionAnswer};
 pub use fill_rules::{MappingOrder, MappingRules};
 
-pub(crate) use doubts::{doubts_of, explain_doubts};
+pub(crate) use doubts::{explain_doubts, reasons_with_mappings};
 pub(crate) use fill_rules::{FillRules, Leads, PageValues};
 pub(crate) use input::Entry;
 pub(crate) use row::{RowLoss, RowValues};

@@ -116,11 +116,11 @@ async fn store_changes(bench: &Editor, id: &str, asked: &mut ScriptRequest) -> R
 
 /// A draft as JSON, with the faults and warnings of its mapping.
 pub(super) async fn draft_with_faults(bench: &Editor, draft: Draft) -> Value {
-    let checked = check(bench, &draft).await;
+    let checked = check_draft(bench, &draft).await;
     json!({"draft": draft, "faults": checked.faults, "warnings": checked.warnings})
 }
 
-async fn check(bench: &Editor, draft: &Draft) -> CheckResult {
+async fn check_draft(bench: &Editor, draft: &Draft) -> CheckResult {
     let (edited, mapping) = (draft.edited.clone(), draft.mapping.clone());
     let checking = bench.with_folder(move |folder| folder.check(&edited, &mapping));
     checking.await.unwrap_or_default()
@@ -132,7 +132,7 @@ async fn sources_with_draft(
     bench: &Editor,
     draft: &Draft,
 ) -> Result<(Vec<Source>, String), Problem> {
-    let checked = check(bench, draft).await;
+    let checked = check_draft(bench, draft).await;
     if let Some(fault) = checked.faults.first() {
         let text = format!("{}: {}", fault.path, fault.message);
         return Err(Problem::bad_request(

@@ -132,7 +132,7 @@ pub(super) async fn load_alert(
 
 /// Describes the repair that an alert asks for. The change of the site is dated by the first page after it, or by the
 /// alert if there is none.
-pub(super) fn repairs(alert: &Alert) -> Repairs {
+pub(super) fn repairs_for_alert(alert: &Alert) -> Repairs {
     let first = alert.after.iter().map(|page| &page.at).min();
     Repairs {
         mapping: alert.mapping.clone(),
@@ -231,7 +231,7 @@ pub(super) async fn load_pages_of_alert(
             ..NewPage::default()
         });
     }
-    add_previous_values(browse, &repairs(alert), &mut pages).await?;
+    add_previous_values(browse, &repairs_for_alert(alert), &mut pages).await?;
     Ok(pages)
 }
 

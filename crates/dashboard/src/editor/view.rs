@@ -211,7 +211,13 @@ async fn begin_repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let alert = alert.ok_or_else(|| Problem::not_found(format!("mapping {name} has no alert")))?;
     let pages = stored::load_pages_of_alert(&*opened.store, &*opened.browse, &alert);
     let pages = pages.await.map_err(Problem::unavailable)?;
-    let id = create_draft(bench, edited, mapping, Some(stored::repairs(&alert))).await?;
+    let id = create_draft(
+        bench,
+        edited,
+        mapping,
+        Some(stored::repairs_for_alert(&alert)),
+    )
+    .await?;
     adding::add_fitting_pages(bench, &id, select_pages_within_limit(pages)).await?;
     Ok(see_other(&format!("{START}/draft/{id}")))
 }

@@ -90,7 +90,7 @@ impl Download {
     /// Writes all rows that match the filter. Ends early if the browser closes the connection.
     pub(crate) fn send(mut self, pieces: Sender<Bytes>) {
         let columns = self.grid.meta.columns.clone();
-        send(self.format, &columns, pieces, |rows| {
+        write_file(self.format, &columns, pieces, |rows| {
             self.write_all_rows(rows)
         });
     }
@@ -145,7 +145,7 @@ impl RecordDownload {
         let mut found = Found::default();
         let read = self.for_each_document(|document| found.add_document(document));
         let columns = found.columns();
-        send(self.format, &columns, pieces, |rows| {
+        write_file(self.format, &columns, pieces, |rows| {
             read?;
             self.for_each_document(|document| rows.write_row(&found.cells(document)))
         });
@@ -232,7 +232,7 @@ impl Found {
 }
 
 /// Writes a file in this format. `write` passes the rows to the writer.
-fn send(
+fn write_file(
     format: Format,
     columns: &[Column],
     pieces: Sender<Bytes>,

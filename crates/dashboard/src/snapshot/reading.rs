@@ -29,7 +29,7 @@ impl Dashboard {
             last.number += 1;
             last.at_ms = now_ms();
             last.store_number = store.number;
-            last.shown = Arc::new(last.snapshot(store.answer.get()));
+            last.shown = Arc::new(last.build_snapshot(store.answer.get()));
         }
         Arc::clone(&last.shown)
     }

@@ -388,7 +388,7 @@ fn prepare_answer(
     wanted: &CellRequest,
 ) -> Result<PreparedAnswer, String> {
     let review = project.read_review()?;
-    let listed = review.doubt_of(cell.row, &cell.title);
+    let listed = review.doubt_about_cell(cell.row, &cell.title);
     let key = match listed {
         Some(doubt) => doubt.key.clone(),
         None => format!("cell {} {}", cell.row, cell.title),

@@ -129,7 +129,7 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
         }
         own
     };
-    Ok(overview::metrics(visit, began_ms, ended_ms, reduce))
+    Ok(overview::chart_data(visit, began_ms, ended_ms, reduce))
 }
 
 /// The whole progress of a crawl as one sample, from its counters in the store.

@@ -60,7 +60,7 @@ pub(crate) fn started_runs(visit: &Visit) -> Vec<Value> {
 
 /// Whether another run has completed the table after the failed one.
 fn is_completed_since(visit: &Visit, table: &Path) -> bool {
-    let folder = folder_of(table);
+    let folder = project_folder_for(table);
     let projects = visit.dashboard.tables.all().into_iter();
     let mut its = projects.filter(|one| one.folder().canonicalize().is_ok_and(|own| own == folder));
     let overview = its.next().and_then(|project| project.read_overview().ok()?);
@@ -168,15 +168,15 @@ fn may_retry(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
         .iter()
         .any(|one| one == table);
     let has_failed = matches!(filler.run_state(table), Some(FillRun::Failed(_)));
-    was_dropped && has_failed && !path_exists(&folder_of(table))
+    was_dropped && has_failed && !path_exists(&project_folder_for(table))
 }
 
 /// Whether a file or folder exists that the table or its project folder would replace. Links count as well.
 fn is_taken(table: &Path) -> bool {
-    path_exists(table) || path_exists(&folder_of(table))
+    path_exists(table) || path_exists(&project_folder_for(table))
 }
 
-fn folder_of(table: &Path) -> PathBuf {
+fn project_folder_for(table: &Path) -> PathBuf {
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let plain = [".gz", ".zst"]
         .iter()
@@ -277,7 +277,7 @@ mod tests {
             ("a/books.csv", "a/books.webfill"),
             ("a/books.v2.jsonl.gz", "a/books.v2.webfill"),
         ] {
-            assert_eq!(folder_of(Path::new(table)), Path::new(folder));
+            assert_eq!(project_folder_for(Path::new(table)), Path::new(folder));
         }
     }
 

@@ -117,12 +117,12 @@ pub(crate) async fn charts(visit: &Visit) -> Shown {
         samples.extend(current.clone());
         samples
     };
-    Ok(metrics(visit, began_ms, None, with_current))
+    Ok(chart_data(visit, began_ms, None, with_current))
 }
 
 /// The data of charts for a span: the one that the query requests, or else the time since `began_ms`. Samples are
 /// merged so that they fit the number of points.
-pub(crate) fn metrics(
+pub(crate) fn chart_data(
     visit: &Visit,
     began_ms: Option<i64>,
     ended_ms: Option<i64>,

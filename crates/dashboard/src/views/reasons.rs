@@ -64,7 +64,7 @@ pub(super) async fn find(
     let set = set.as_ref().and_then(|set| set.as_ref().as_ref().ok());
     let fields = missing
         .iter()
-        .map(|name| (*name, reasons_of(name, &results, set)));
+        .map(|name| (*name, reasons_for_field(name, &results, set)));
     let fields = group_by_reasons(fields);
     let is_cut = urls.len() > MOST_URLS || crawls.len() > MOST_CRAWLS;
     let results = results.iter().map(UrlResult::to_json).collect();
@@ -176,7 +176,7 @@ fn group_by_reasons<'a>(fields: impl Iterator<Item = (&'a str, Vec<String>)>) ->
 }
 
 /// Why a field is missing, without repeated reasons.
-fn reasons_of(field: &str, results: &[UrlResult], set: Option<&MappingSet>) -> Vec<String> {
+fn reasons_for_field(field: &str, results: &[UrlResult], set: Option<&MappingSet>) -> Vec<String> {
     let mut reasons = Vec::new();
     if set.is_some_and(|set| !set.field_names().contains(field)) {
         reasons.push(String::from("no mapping has a field of this name"));
@@ -241,8 +241,8 @@ mod tests {
     fn the_same_reason_is_shown_once_and_a_record_without_urls_has_one() {
         let set = mapping_set();
         let results = [url_result(None), url_result(None)];
-        assert_eq!(reasons_of("city", &results, Some(&set)).len(), 1);
-        let reasons = reasons_of("town", &[], Some(&set));
+        assert_eq!(reasons_for_field("city", &results, Some(&set)).len(), 1);
+        let reasons = reasons_for_field("town", &[], Some(&set));
         assert_eq!(reasons.len(), 2);
         assert!(reasons[0].contains("no mapping has a field of this name"));
     }

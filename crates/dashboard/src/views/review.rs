@@ -15,7 +15,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let review = run_blocking(move || project.read_review()).await?;
     let asked = visit
         .query_value("at")
-        .and_then(|key| review.position_of(key));
+        .and_then(|key| review.position_of_doubt(key));
     let place = asked.or_else(|| review.next_open_position(0));
     let path = review_path(name);
     let link = |place: Option<usize>| {
@@ -58,7 +58,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let own = project.clone();
     let review = run_blocking(move || own.read_review()).await?;
     let key = form.get("key").unwrap_or_default();
-    let Some(place) = review.position_of(key) else {
+    let Some(place) = review.position_of_doubt(key) else {
         let message = Message {
             is_fault: true,
             text: String::from(

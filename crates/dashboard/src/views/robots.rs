@@ -44,7 +44,7 @@ struct Rule {
 }
 
 /// The origin of a URL: scheme, host and port.
-pub(super) fn origin_of(url: &str) -> Option<String> {
+pub(super) fn origin_from_url(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     Some(url.origin().ascii_serialization())
 }
@@ -64,7 +64,7 @@ pub(super) fn parse_robots(entry: &RobotsEntry, disallowed: &[&str]) -> Robots {
         })
         .collect();
     for url in disallowed {
-        if origin_of(url).as_deref() != Some(entry.origin.as_str()) {
+        if origin_from_url(url).as_deref() != Some(entry.origin.as_str()) {
             continue;
         }
         let by = find_forbidding_rule(&rules, url);

@@ -174,7 +174,7 @@ async fn load_robots(
 ) -> Result<Vec<Robots>, Problem> {
     let mut origins = vec![format!("https://{site}"), format!("http://{site}")];
     for page in disallowed.iter().chain(pages) {
-        if let Some(origin) = robots::origin_of(&page.url)
+        if let Some(origin) = robots::origin_from_url(&page.url)
             && !origins.contains(&origin)
             && origins.len() < ORIGINS
         {

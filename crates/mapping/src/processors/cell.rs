@@ -71,7 +71,7 @@ impl Processor for Cell {
             let mut cells = search_root(&item, run)
                 .into_iter()
                 .flat_map(rows_in)
-                .flat_map(|row| self.cells(row, run));
+                .flat_map(|row| self.find_cells(row, run));
             if !cells.all(|cell| output.push(Item::Node(cell))) {
                 break;
             }
@@ -85,7 +85,7 @@ impl Processor for Cell {
 }
 
 impl Cell {
-    fn cells<'p>(&self, row: NodeRef<'p>, run: &Run<'p>) -> Vec<NodeRef<'p>> {
+    fn find_cells<'p>(&self, row: NodeRef<'p>, run: &Run<'p>) -> Vec<NodeRef<'p>> {
         let Some(table) = run.table_of(row) else {
             run.warn("cell: a `tr` is not in a table");
             return Vec::new();

@@ -124,12 +124,15 @@ impl Candidates {
 
     /// Removes the values of one fetch of a page from all fields.
     pub(super) fn retract(&mut self, is_of_fetch: impl Fn(&Value) -> bool) {
-        retract(&mut self.0, is_of_fetch);
+        retract_from_lists(&mut self.0, is_of_fetch);
     }
 }
 
 /// Removes the values of one fetch of a page from the lists of all fields, for example from all candidates.
-pub(super) fn retract(lists: &mut Map<String, Value>, is_of_fetch: impl Fn(&Value) -> bool) {
+pub(super) fn retract_from_lists(
+    lists: &mut Map<String, Value>,
+    is_of_fetch: impl Fn(&Value) -> bool,
+) {
     for values in lists.values_mut().filter_map(Value::as_array_mut) {
         values.retain(|value| !is_of_fetch(value));
     }

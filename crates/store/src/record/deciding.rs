@@ -78,16 +78,16 @@ impl StoredRecord {
             }
             DecisionAnswer::AcceptOther { value, source } if is_usable(value) => {
                 self.note_decision(decision, "accepted", now_ms);
-                self.replace(name, value, source.clone(), now_ms);
+                self.replace_value(name, value, source.clone(), now_ms);
                 true
             }
             DecisionAnswer::Type(value) if is_usable(value) => {
                 self.note_decision(decision, "edited", now_ms);
                 let source = json!({"url": null, "mapping": null, "at": iso_time(now_ms)});
-                self.replace(name, value, source, now_ms);
+                self.replace_value(name, value, source, now_ms);
                 true
             }
-            DecisionAnswer::Reject => self.reject(decision, &kept, now_ms),
+            DecisionAnswer::Reject => self.reject_value(decision, &kept, now_ms),
             _ => false,
         };
         if !done {
@@ -114,7 +114,7 @@ impl StoredRecord {
         })
     }
 
-    fn replace(&mut self, name: &str, value: &Value, source: Value, now_ms: i64) {
+    fn replace_value(&mut self, name: &str, value: &Value, source: Value, now_ms: i64) {
         let former = self.fields.insert(name.to_owned(), value.clone());
         let former_source = self.sources.insert(name.to_owned(), source);
         if let Some(former) = former.filter(|former| former != value) {
@@ -125,7 +125,7 @@ impl StoredRecord {
     }
 
     /// Rejects the present value, or all candidates if there is none. Returns whether there was a value to reject.
-    fn reject(&mut self, decision: &Decision, kept: &Value, now_ms: i64) -> bool {
+    fn reject_value(&mut self, decision: &Decision, kept: &Value, now_ms: i64) -> bool {
         let name = decision.field.as_str();
         let wrong: Vec<Value> = match has_value(kept) {
             true => vec![kept.clone()],

@@ -93,7 +93,7 @@ impl Doubts {
     }
 
     /// Notes why a page did not fill the record, or one of its fields. Returns whether the note is new.
-    pub(super) fn note(&mut self, page: &PageValues<'_>, doubt: IdentityDoubt) -> bool {
+    pub(super) fn note_doubt(&mut self, page: &PageValues<'_>, doubt: IdentityDoubt) -> bool {
         let pages = self.0.entry("pages").or_insert_with(|| json!({}));
         let Value::Object(pages) = pages else {
             return false;
@@ -213,7 +213,7 @@ pub(crate) fn explain_doubts(record: &mut Map<String, Value>) {
 }
 
 /// The reason and mapping of each doubt of a record, for counting. Each pair is returned once per record.
-pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
+pub(crate) fn reasons_with_mappings(doubts: &Map<String, Value>) -> Vec<(String, String)> {
     let pages = doubts.get("pages").and_then(Value::as_object);
     let mut found: Vec<(String, String)> = pages
         .into_iter()

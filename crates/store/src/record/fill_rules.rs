@@ -90,7 +90,7 @@ impl FillRules {
     /// The links of a page that matter for filling records.
     pub(crate) fn find_leads(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Leads {
         Leads {
-            forks: self.forks(links),
+            forks: self.find_forks(links),
             further: self.further_pages(url, mapping, links),
             lists_rows: mapping.is_some_and(|mapping| self.lists_rows(mapping))
                 || links.iter().any(|link| self.page_lists_rows(link)),
@@ -126,7 +126,7 @@ impl FillRules {
         further
     }
 
-    fn forks(&self, links: &[String]) -> Vec<String> {
+    fn find_forks(&self, links: &[String]) -> Vec<String> {
         let Some(mappings) = self.mappings.as_ref().filter(|_| links.len() > 1) else {
             return Vec::new();
         };
@@ -181,7 +181,7 @@ pub(crate) struct PageValues<'a> {
 }
 
 impl<'a> PageValues<'a> {
-    pub(super) fn source(&self, evidence: Option<u32>) -> Value {
+    pub(super) fn to_source(&self, evidence: Option<u32>) -> Value {
         let mut source = json!({
             "url": self.url,
             "mapping": self.mapping,

@@ -109,7 +109,7 @@ impl GatheredList<'_> {
     /// Makes the parts the field's value if they are a complete list. Otherwise they are kept as candidates.
     fn apply_parts(&mut self, parts: Vec<Part>) {
         let (name, page) = (self.name, self.page);
-        let assembled = assemble(&parts, &self.record.urls);
+        let assembled = assemble_list(&parts, &self.record.urls);
         let awaited = match &assembled {
             Assembled::Incomplete(awaited) => &awaited[..],
             _ => &[],
@@ -125,7 +125,7 @@ impl GatheredList<'_> {
             }
             unsettled => {
                 if unsettled == Assembled::Rivals {
-                    self.record.doubts.note(page, IdentityDoubt::Rivals);
+                    self.record.doubts.note_doubt(page, IdentityDoubt::Rivals);
                 }
                 let source = self.record.sources.get(name);
                 let is_of_list =
@@ -299,7 +299,7 @@ fn add_or_replace_part(parts: &mut Vec<Part>, part: Part) -> bool {
     }
 }
 
-fn assemble(parts: &[Part], own: &[String]) -> Assembled {
+fn assemble_list(parts: &[Part], own: &[String]) -> Assembled {
     let lists = group_by_list(parts);
     let evidence = |list: &Vec<usize>| {
         let weights = list

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::candidates::retract;
+use super::candidates::retract_from_lists;
 use super::source::{MAX_CANDIDATE_BYTES, PARTS};
 use super::spelling::has_value;
 use crate::timestamp::iso_time;
@@ -71,7 +71,7 @@ impl History {
 
     /// Removes the values of one fetch of a page from all fields.
     pub(super) fn retract(&mut self, is_of_fetch: impl Fn(&Value) -> bool) {
-        retract(&mut self.0, is_of_fetch);
+        retract_from_lists(&mut self.0, is_of_fetch);
     }
 }
 

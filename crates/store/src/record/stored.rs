@@ -105,7 +105,7 @@ impl StoredRecord {
         }
         let evidence = match identity::evidence_for_page(self, page, rules) {
             Ok(evidence) => evidence,
-            Err(doubt) => return self.doubts.note(page, doubt) || changed,
+            Err(doubt) => return self.doubts.note_doubt(page, doubt) || changed,
         };
         changed |= self.doubts.clear_page(page);
         for name in &continued {
@@ -164,7 +164,7 @@ impl StoredRecord {
         rules: &FillRules,
     ) -> bool {
         if identity::is_in_conflict(self, name, value, page, evidence) {
-            return self.candidates.add(name, value, page.source(evidence));
+            return self.candidates.add(name, value, page.to_source(evidence));
         }
         let source = self
             .sources
@@ -178,7 +178,9 @@ impl StoredRecord {
         let kept_rank = rules.order.rank(source["mapping"].as_str());
         // `is_news` means that the page did not have this value before. Only then, or if its mapping has a higher
         // priority, it replaces a different present value.
-        let is_news = self.candidates.update(name, value, page.source(evidence));
+        let is_news = self
+            .candidates
+            .update(name, value, page.to_source(evidence));
         let is_same = self
             .fields
             .get(name)
@@ -217,7 +219,7 @@ impl StoredRecord {
             .get(name)
             .filter(|kept| is_same_value(kept, value))
             .cloned();
-        if kept.is_some() && source.as_ref() == Some(&page.source(evidence)) {
+        if kept.is_some() && source.as_ref() == Some(&page.to_source(evidence)) {
             return false;
         }
         if kept.is_none()
@@ -239,7 +241,8 @@ impl StoredRecord {
         evidence: Option<u32>,
     ) {
         self.fields.insert(name.to_owned(), value.clone());
-        self.sources.insert(name.to_owned(), page.source(evidence));
+        self.sources
+            .insert(name.to_owned(), page.to_source(evidence));
     }
 
     /// Handles a page's value for a field that another page has filled (`source`). The value replaces the present one,
@@ -257,7 +260,8 @@ impl StoredRecord {
         let kept = self.fields.get(name).cloned().unwrap_or_default();
         let is_first = source[INSTEAD_OF] == page.url;
         if is_first && is_same_value(&kept, value) {
-            self.sources.insert(name.to_owned(), page.source(evidence));
+            self.sources
+                .insert(name.to_owned(), page.to_source(evidence));
             return true;
         }
         // Values compete only if they differ and come from different pages.
@@ -278,13 +282,13 @@ impl StoredRecord {
             return true;
         }
         let are_rivals = identity::are_rivals(&source, page, evidence);
-        let is_new = self.candidates.add(name, value, page.source(evidence));
+        let is_new = self.candidates.add(name, value, page.to_source(evidence));
         if are_rivals {
             self.sources.shift_remove(name);
             self.fields.insert(name.to_owned(), Value::Null);
             self.candidates.add(name, &kept, source);
             self.missing.push(name.to_owned());
-            self.doubts.note(page, IdentityDoubt::Rivals);
+            self.doubts.note_doubt(page, IdentityDoubt::Rivals);
         }
         is_new || are_rivals
     }

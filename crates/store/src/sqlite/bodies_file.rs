@@ -118,7 +118,7 @@ impl BodiesFile {
             changes
                 .iter()
                 .try_for_each(|change| apply_change(conn, change))?;
-            trim(conn, max_bytes, changes.len() + DROPPED_AT_ONCE)
+            drop_oldest_beyond(conn, max_bytes, changes.len() + DROPPED_AT_ONCE)
         };
         thread.call(move |db| db.write(keep)).await?
     }
@@ -240,7 +240,11 @@ fn upsert(conn: &Connection, body: &Body) -> Result<(), Fault> {
 }
 
 /// Drops the oldest bodies until the others fit into `max_bytes`, at most `most` per call. Further calls drop the rest.
-fn trim(conn: &Connection, max_bytes: u64, most: usize) -> Result<DroppedBodies, Fault> {
+fn drop_oldest_beyond(
+    conn: &Connection,
+    max_bytes: u64,
+    most: usize,
+) -> Result<DroppedBodies, Fault> {
     let mut dropped = DroppedBodies::default();
     let mut total = conn.prepare_cached("SELECT size FROM total")?;
     let mut oldest = conn.prepare_cached("SELECT _id FROM bodies ORDER BY at LIMIT 1")?;

@@ -391,7 +391,7 @@ mod tests {
     }
 
     /// All rows of the table as one text. They are read from another copy, because reading may change the files.
-    fn contents(path: &Path, folder: &Path) -> String {
+    fn rows_as_text(path: &Path, folder: &Path) -> String {
         let other = folder.join("read.db");
         for ending in ["", "-wal", "-shm"] {
             remove_if_exists(&with_ending(&other, ending)).unwrap();
@@ -438,8 +438,8 @@ mod tests {
                 FollowedChange::Whole { .. } => 3,
             }] += 1;
             followed.write(change).unwrap();
-            let copied = contents(followed.copy_path(), folder.path());
-            assert_eq!(copied, contents(&source, folder.path()), "{round}");
+            let copied = rows_as_text(followed.copy_path(), folder.path());
+            assert_eq!(copied, rows_as_text(&source, folder.path()), "{round}");
         }
         assert!(seen[1..].iter().all(|count| *count > 1), "{seen:?}");
         let nothing = followed.read().unwrap();
@@ -460,18 +460,18 @@ mod tests {
         let mut followed = FollowedFile::new(&source, &copies);
         let whole = followed.read().unwrap();
         followed.write(whole).unwrap();
-        let before = contents(&source, folder.path());
+        let before = rows_as_text(&source, folder.path());
         // SQLite writes changed pages that do not fit into its cache to the log, before the transaction is committed.
         db.execute_batch("BEGIN").unwrap();
         insert_rows(&db, 200);
         let nothing = followed.read().unwrap();
         assert!(matches!(nothing, FollowedChange::Nothing), "{nothing:?}");
-        assert_eq!(contents(followed.copy_path(), folder.path()), before);
+        assert_eq!(rows_as_text(followed.copy_path(), folder.path()), before);
         db.execute_batch("ROLLBACK").unwrap();
         insert_rows(&db, 1);
         let frames = followed.read().unwrap();
         followed.write(frames).unwrap();
-        let copied = contents(followed.copy_path(), folder.path());
-        assert_eq!(copied, contents(&source, folder.path()));
+        let copied = rows_as_text(followed.copy_path(), folder.path());
+        assert_eq!(copied, rows_as_text(&source, folder.path()));
     }
 }

@@ -35,7 +35,7 @@ fn versions(id: &str, state: &[u8]) -> KnownVersions {
     }
 }
 
-fn judgement(revision: u64, writer: &str, state: &[u8], changes: Vec<Change>) -> Comparison {
+fn comparison(revision: u64, writer: &str, state: &[u8], changes: Vec<Change>) -> Comparison {
     Comparison {
         to: ComparedPosition {
             revision,
@@ -64,18 +64,18 @@ pub(crate) async fn a_comparison_is_stored_only_directly_after_the_last_one(clie
         change(1, "https://a.org/1", ChangeKind::New),
         change(2, "https://a.org/2", ChangeKind::Gone),
     ];
-    let stored = judgement(1, "one", b"1", first.clone());
+    let stored = comparison(1, "one", b"1", first.clone());
     assert!(one.put_judgement(stored.clone()).await.unwrap());
     let again = one.put_judgement(stored).await;
     assert!(again.unwrap(), "its writer had no answer");
-    let late = judgement(
+    let late = comparison(
         1,
         "other",
         b"late",
         vec![change(1, "https://a.org/9", ChangeKind::Back)],
     );
     assert!(!other.put_judgement(late).await.unwrap());
-    let ahead = judgement(3, "other", b"ahead", Vec::new());
+    let ahead = comparison(3, "other", b"ahead", Vec::new());
     assert!(!other.put_judgement(ahead).await.unwrap());
     assert_eq!(read_all_changes(other).await, first);
     let kept = other
@@ -88,11 +88,11 @@ pub(crate) async fn a_comparison_is_stored_only_directly_after_the_last_one(clie
     let next = vec![change(3, "https://a.org/1", ChangeKind::Changed)];
     assert!(
         other
-            .put_judgement(judgement(2, "other", b"2", next))
+            .put_judgement(comparison(2, "other", b"2", next))
             .await
             .unwrap()
     );
-    let late = judgement(1, "one", b"late", Vec::new());
+    let late = comparison(1, "one", b"late", Vec::new());
     assert!(!one.put_judgement(late).await.unwrap(), "it is too late");
     let to = one.load_compared_position().await.unwrap();
     assert_eq!((to.revision, to.last_number), (2, 3));
@@ -107,7 +107,7 @@ pub(crate) async fn changes_are_read_by_crawl_time_and_number(clients: &Clients)
         .collect();
     changes[1].crawl_id = "c2".into();
     changes[2].app_id = "app2".into();
-    let stored = judgement(1, "one", b"", changes.clone());
+    let stored = comparison(1, "one", b"", changes.clone());
     assert!(store.put_judgement(stored).await.unwrap());
     let read = async |app: Option<&str>, crawl: Option<&str>, since_ms, after, limit| {
         let filter = ChangeFilter {
@@ -186,7 +186,7 @@ pub(crate) async fn documents_that_are_new_in_a_run_are_counted(clients: &Client
         .map(|number| change(number, &url(number), ChangeKind::New))
         .into();
     changes[0].kind = ChangeKind::Changed;
-    let stored = judgement(1, "one", b"", changes);
+    let stored = comparison(1, "one", b"", changes);
     assert!(store.put_judgement(stored).await.unwrap());
     let count = async |crawl: &str, since_ms, is_first| {
         let crawl = CrawlId::new("app", crawl);

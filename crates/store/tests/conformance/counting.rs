@@ -126,7 +126,7 @@ pub(crate) async fn a_record_that_was_read_at_another_position_is_reported(clien
 }
 
 /// The counts of rows of the dataset `ratings`.
-fn counts_of(mut counts: Value) -> Vec<RowCounts> {
+fn ratings_counts(mut counts: Value) -> Vec<RowCounts> {
     let of_rules = counts.as_array_mut().unwrap().iter_mut();
     of_rules.for_each(|of_rule| of_rule["dataset"] = json!("ratings"));
     serde_json::from_value(counts).unwrap()
@@ -147,7 +147,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
         read("a", Some("people"), json!({"name": "Ada", "city": null})),
         Page {
             alternatives: object(json!({"name": 2, "price": 0})),
-            row_counts: counts_of(json!([
+            row_counts: ratings_counts(json!([
                 {"rows": 30, "without_key": 1, "same_key": 2, "cut": true,
                  "filled": {"item": 29, "stars": 5}, "undecided": {"stars": 3}},
                 {"rows": 10, "without_key": 0, "same_key": 0, "cut": false, "filled": {"item": 10}},
@@ -155,7 +155,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
             ..read("b", Some("people"), json!({"name": "Bob"}))
         },
         Page {
-            row_counts: counts_of(json!([
+            row_counts: ratings_counts(json!([
                 {"rows": 0, "without_key": 0, "same_key": 0, "cut": false, "filled": {}},
                 {"rows": 0, "without_key": 0, "same_key": 0, "cut": false, "filled": {}},
             ])),

@@ -60,7 +60,7 @@ pub(super) fn find_rows(
     if to_learn.iter().all(|page| page.said.is_empty()) {
         return Ok(answer);
     }
-    let learned = learn(name, dataset, &to_learn, &known)?;
+    let learned = learn_row_rule(name, dataset, &to_learn, &known)?;
     let Some(mapping) = learned else {
         answer["why"] = "no chain found that reads these values in the rows".into();
         return Ok(answer);
@@ -99,7 +99,7 @@ fn known_rows(
     known
 }
 
-fn learn(
+fn learn_row_rule(
     name: &str,
     dataset: &str,
     pages: &[LearnPage],

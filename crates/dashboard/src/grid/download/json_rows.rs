@@ -31,7 +31,7 @@ impl RowWriter for JsonRows {
     fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
         let members = self.names.iter().zip(cells);
         let object: Map<String, Value> = members
-            .map(|(name, cell)| (name.clone(), json_of(cell)))
+            .map(|(name, cell)| (name.clone(), cell_to_json(cell)))
             .collect();
         let object = Value::Object(object);
         if self.is_lines {
@@ -53,13 +53,13 @@ impl RowWriter for JsonRows {
     }
 }
 
-fn json_of(cell: &Cell) -> Value {
+fn cell_to_json(cell: &Cell) -> Value {
     match cell {
         Cell::Missing => Value::Null,
         Cell::Text(text) | Cell::Date(text) => text.as_str().into(),
         Cell::Number(text) => serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
         Cell::Bool(is_true) => (*is_true).into(),
-        Cell::List(cells) => cells.iter().map(json_of).collect(),
+        Cell::List(cells) => cells.iter().map(cell_to_json).collect(),
         Cell::Other(value) => value.clone(),
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct ParquetRows {
 
 impl ParquetRows {
     pub(super) fn new(out: ChunkWriter, columns: &[Column]) -> io::Result<ParquetRows> {
-        let schema = Arc::new(schema(columns).map_err(io::Error::other)?);
+        let schema = Arc::new(parquet_schema(columns).map_err(io::Error::other)?);
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -84,7 +84,7 @@ impl RowWriter for ParquetRows {
     }
 }
 
-fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
+fn parquet_schema(columns: &[Column]) -> Result<Type, ParquetError> {
     let mut fields = Vec::new();
     for (column, name) in columns.iter().zip(unique_names(columns)) {
         let (physical, logical) = match column.kind {
