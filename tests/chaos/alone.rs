@@ -108,9 +108,9 @@ fn what_was_saved_and_not_acknowledged_is_not_stored_twice() {
 
 #[needs(namespaces)]
 #[test]
-fn a_machine_that_loses_its_way_out_costs_nothing() {
+fn a_machine_that_loses_its_route_loses_no_page() {
     run_isolated(
-        "alone::a_machine_that_loses_its_way_out_costs_nothing",
+        "alone::a_machine_that_loses_its_route_loses_no_page",
         || {
             run_each_alone(
                 Store::Sqlite,
@@ -121,7 +121,7 @@ fn a_machine_that_loses_its_way_out_costs_nothing() {
 }
 
 #[test]
-fn without_faults_nothing_is_asked_for_again() {
+fn without_faults_nothing_is_requested_twice() {
     for kind in [Kind::Crawl, Kind::Fleet] {
         let round = Round {
             gives_up: false,

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_are_too_close_or_overlap_are_seen() {
+    fn requests_that_are_too_close_or_overlap_are_found() {
         let delay = Duration::from_millis(200);
         let judged = |requests: &[_]| {
             find_impolite_requests("c0.example", &log_entries(requests), delay).len()
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn forbidden_requests_are_seen() {
+    fn forbidden_requests_are_found() {
         let judged =
             |requests: &[_]| find_robots_violations("c0.example", &log_entries(requests)).len();
         assert_eq!(judged(&[("/robots.txt", 0, 5), ("/", 6, 20)]), 0);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_request_needs_a_fault_that_touched_its_task() {
+    fn a_repeated_request_needs_a_fault_that_affected_its_task() {
         let requests = log_entries(&[("/", 0, 20), ("/", 9_000, 9_020)]);
         let fault_at = |ms, held: &[&str]| {
             let from = requests.0[0].started_at + Duration::from_millis(ms);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_sent_without_a_way_may_arrive_when_it_is_back() {
+    fn a_request_sent_without_a_route_may_arrive_when_the_route_is_back() {
         let requests = log_entries(&[("/", 1_000, 1_020), ("/", 9_000, 9_020)]);
         let lost_until = |ms, held: &[&str]| {
             let back = requests.0[0].started_at - Duration::from_millis(ms);

@@ -102,7 +102,7 @@ fn most_deliveries(work: &Workplace) -> i64 {
 }
 
 #[test]
-fn the_sites_of_one_address_share_its_bounds() {
+fn the_sites_of_one_address_share_its_limits() {
     let web = Web::start();
     let names = serve_hosts(&web, 300, ".example", 20 * MS);
     let work = Workplace::new();
@@ -120,7 +120,7 @@ fn the_sites_of_one_address_share_its_bounds() {
 }
 
 #[test]
-fn five_thousand_sites_of_one_address_are_asked_by_and_by() {
+fn five_thousand_sites_of_one_address_are_crawled_slowly() {
     let web = Web::start();
     let names = serve_hosts(&web, 5_000, ".example", 20 * MS);
     let work = Workplace::new();
@@ -137,7 +137,7 @@ fn five_thousand_sites_of_one_address_are_asked_by_and_by() {
 }
 
 #[test]
-fn the_sites_of_one_provider_share_its_bounds_wherever_they_are() {
+fn the_sites_of_one_provider_share_its_limits_at_any_address() {
     let webs = ["127.0.0.2", "127.0.0.3", "127.0.0.4"].map(|at| Web::start_on(parse_ip(at)));
     let work = Workplace::new();
     let mut run = work
@@ -184,9 +184,9 @@ fn loopback_is_only_limited_on_request() {
 
 #[needs(namespaces)]
 #[test]
-fn public_addresses_are_bounded_by_default() {
+fn public_addresses_are_limited_by_default() {
     run_isolated(
-        "address_bounds::public_addresses_are_bounded_by_default",
+        "address_bounds::public_addresses_are_limited_by_default",
         || {
             add_address(PUBLIC[0]);
             let web = Web::start_on(parse_ip(PUBLIC[0]));
@@ -206,9 +206,9 @@ fn public_addresses_are_bounded_by_default() {
 
 #[needs(namespaces)]
 #[test]
-fn a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same() {
+fn a_name_that_resolves_to_another_address_each_time_is_crawled() {
     run_isolated(
-        "address_bounds::a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same",
+        "address_bounds::a_name_that_resolves_to_another_address_each_time_is_crawled",
         || {
             PUBLIC.iter().for_each(|address| add_address(address));
             let web = Web::start_on(parse_ip("0.0.0.0"));

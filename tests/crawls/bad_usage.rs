@@ -140,7 +140,7 @@ fn an_unknown_command_is_named() {
 }
 
 #[test]
-fn an_unknown_key_in_the_settings_is_named_with_the_nearest() {
+fn an_unknown_setting_is_named_with_the_most_similar_one() {
     let work = Workplace::new();
     let settings = work.write("input/webfill.toml", "[fetch]\nhead_timeuot = 3.0\n");
     let run = crawl(&work);
@@ -302,7 +302,7 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn a_port_whose_next_three_are_none_is_refused() {
+fn a_port_without_room_for_three_more_ports_is_refused() {
     let work = Workplace::new();
     let run = Run::new(["dispatcher", "--port", "65533", "--state"])
         .arg(work.path("state"))

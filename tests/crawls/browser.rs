@@ -119,7 +119,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
 
 #[needs(chromium)]
 #[test]
-fn requests_of_pages_are_judged_like_any_other() {
+fn requests_that_pages_send_in_a_browser_are_checked_like_others() {
     let web = Web::start();
     let (site, other) = (web.site("asking.example"), web.site("other.example"));
     site.serve_robots("User-agent: *\nDisallow: /secret\n");

@@ -47,9 +47,9 @@ fn assert_no_connection(inside: &TcpListener) {
 
 #[needs(namespaces)]
 #[test]
-fn a_name_that_changes_its_address_never_leads_inside() {
+fn a_name_that_changes_its_address_never_leads_to_a_private_one() {
     run_isolated(
-        "changing_names::a_name_that_changes_its_address_never_leads_inside",
+        "changing_names::a_name_that_changes_its_address_never_leads_to_a_private_one",
         || {
             let (web, inside) = start_web_and_listener();
             let site = web.site("changing.example");
@@ -116,9 +116,9 @@ fn of_a_name_with_both_addresses_only_the_public_one_is_connected_to() {
 
 #[needs(namespaces)]
 #[test]
-fn names_are_refused_for_every_form_of_a_closed_address() {
+fn names_of_private_addresses_are_refused_in_every_form() {
     run_isolated(
-        "changing_names::names_are_refused_for_every_form_of_a_closed_address",
+        "changing_names::names_of_private_addresses_are_refused_in_every_form",
         || {
             let web = Web::start();
             let site = web.site_at("127.0.0.1");

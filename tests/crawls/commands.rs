@@ -325,7 +325,7 @@ fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
 }
 
 #[test]
-fn no_workers_are_as_many_as_there_are_by_default() {
+fn zero_workers_mean_the_default_number() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("a.example");
     site.serve("/", page("T"));

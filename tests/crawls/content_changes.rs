@@ -207,7 +207,7 @@ fn a_watch_with_its_store_in_mongodb_reports_the_same() {
 }
 
 #[test]
-fn a_watch_can_do_without() {
+fn a_watch_need_not_report_changes() {
     let watched = Watched::new(UNMAPPED, None);
     for price in [10, 12] {
         watched

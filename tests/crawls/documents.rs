@@ -233,7 +233,7 @@ fn documents_are_found_by_their_bytes_read_and_mapped() {
 }
 
 #[test]
-fn without_the_flag_documents_end_as_before() {
+fn without_the_flag_documents_are_an_unsupported_type() {
     let web = Web::start();
     let site = web.site(HOST);
     site.serve(
@@ -253,7 +253,7 @@ fn without_the_flag_documents_end_as_before() {
 }
 
 #[test]
-fn a_document_made_anew_is_the_same_and_its_bytes_are_kept_once() {
+fn documents_with_the_same_text_are_the_same_and_equal_bytes_are_kept_once() {
     let web = Web::start();
     let site = web.site(HOST);
     let text = "the same text";

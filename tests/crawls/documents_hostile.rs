@@ -80,7 +80,7 @@ fn hostile_documents() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> 
 }
 
 #[test]
-fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
+fn hostile_documents_end_with_their_status_and_the_next_one_is_read() {
     let web = Web::start();
     let site = web.site(HOST);
     let (mut urls, mut expected) = (Vec::new(), Vec::new());

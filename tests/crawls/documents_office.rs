@@ -48,7 +48,7 @@ fn run_mapping_test(work: &Workplace, name: &str) -> Value {
 
 #[needs(office_tools)]
 #[test]
-fn cells_are_as_they_are_stored() {
+fn cells_are_read_as_they_are_stored() {
     let cells = std::fs::read(format!("{REPOSITORY}/tests/office/cells.json")).unwrap();
     let cells: Vec<Value> = serde_json::from_slice(&cells).unwrap();
     assert!(cells.len() > 100, "{}", cells.len());

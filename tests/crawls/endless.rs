@@ -26,7 +26,7 @@ fn number_after_last_equals(path: &str) -> u32 {
 }
 
 #[test]
-fn a_branch_that_only_repeats_itself_is_slowed_down() {
+fn pages_that_only_repeat_themselves_are_crawled_more_slowly() {
     let web = Web::start();
     let session = web.site("session.example");
     session.serve_otherwise(|request| {
@@ -176,7 +176,7 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
 }
 
 #[test]
-fn parameters_that_are_dropped_do_not_make_a_url_another_one() {
+fn urls_that_differ_only_in_dropped_parameters_are_one_url() {
     let web = Web::start();
     let site = web.site("shared.example");
     let links = ["/a?utm_source=x", "/a?utm_medium=y&utm_source=z", "/a"];
@@ -217,7 +217,7 @@ fn parameters_that_are_dropped_do_not_make_a_url_another_one() {
 }
 
 #[test]
-fn a_name_that_is_no_parameter_is_refused() {
+fn an_invalid_parameter_name_is_refused() {
     let web = Web::start();
     let work = Workplace::new();
     let run = work

@@ -169,7 +169,7 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
 /// All records of the dataset are complete, so nothing is fetched, as in a nightly run. One line is broken, which must
 /// not fail the run.
 #[test]
-fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
+fn a_broken_line_among_complete_records_does_not_fail_the_crawl() {
     let web = Web::start();
     let work = Workplace::new();
     let lines = "{\"id\": 1, \"urls\": [\"http://full.example/\"], \"fields\": {\"name\": \"Ada\"}}\n{\"urls\": 3}\n";

@@ -82,9 +82,9 @@ fn a_fleet_with_keys_crawls_and_its_secrets_are_nowhere_but_in_their_files() {
 
 #[needs(namespaces)]
 #[test]
-fn with_keys_a_fleet_speaks_beyond_its_machine() {
+fn with_keys_a_fleet_works_across_machines() {
     run_isolated(
-        "fleet_keys::with_keys_a_fleet_speaks_beyond_its_machine",
+        "fleet_keys::with_keys_a_fleet_works_across_machines",
         || {
             for (address, host) in [("10.11.12.13", "10.11.12.13"), ("fd00::1", "[fd00::1]")] {
                 add_address(address);
@@ -199,7 +199,7 @@ fn a_fleet_with_keys_outlives_its_dispatcher() {
 }
 
 #[test]
-fn a_key_that_is_added_while_all_runs_gets_in_without_a_restart() {
+fn a_key_added_while_the_fleet_runs_is_admitted_without_a_restart() {
     let web = Web::start();
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");

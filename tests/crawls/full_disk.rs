@@ -89,9 +89,9 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
 /// The free space falls below the floor (the space that must stay free) while seeds are still being fed.
 #[needs(namespaces)]
 #[test]
-fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
+fn below_the_floor_a_crawl_waits_for_room_and_continues() {
     run_isolated(
-        "full_disk::below_the_floor_a_crawl_waits_for_room_and_goes_on",
+        "full_disk::below_the_floor_a_crawl_waits_for_room_and_continues",
         || {
             let web = Web::start();
             let site = web.site("floor.example");

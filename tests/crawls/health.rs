@@ -99,7 +99,7 @@ fn assert_layout_changed(report: &Value) {
 }
 
 #[test]
-fn fields_that_fall_together_are_one_alert_everywhere() {
+fn fields_that_are_lost_together_are_one_alert_everywhere() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
@@ -162,7 +162,7 @@ fn count_samples(work: &Workplace) -> u64 {
 }
 
 #[test]
-fn pages_for_repairs_go_with_old_pages_and_are_only_kept_if_wanted() {
+fn pages_for_repairs_are_removed_with_old_pages_and_only_kept_if_wanted() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();

@@ -443,7 +443,7 @@ fn any_status_is_an_outcome_with_its_number() {
 }
 
 #[test]
-fn a_wide_crawl_keeps_few_connections_open_and_a_narrow_one_all() {
+fn a_crawl_of_many_sites_keeps_few_connections_open() {
     let web = Web::start();
     let urls: Vec<String> = (0..30)
         .map(|number| {

@@ -66,7 +66,7 @@ fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
 }
 
 #[test]
-fn an_answer_that_the_request_has_come_too_late_is_none() {
+fn a_request_answered_with_408_on_a_used_connection_is_repeated() {
     let web = Web::start();
     let site = web.site("late.example");
     let late = script()

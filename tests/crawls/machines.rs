@@ -63,9 +63,9 @@ fn wait_until_logged(run: &mut Running, work: &Workplace, event: &str) {
 
 #[needs(namespaces)]
 #[test]
-fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
+fn a_crawl_that_loses_its_connection_to_the_web_pauses_and_continues() {
     run_isolated(
-        "machines::a_crawl_that_loses_its_way_out_pauses_and_continues",
+        "machines::a_crawl_that_loses_its_connection_to_the_web_pauses_and_continues",
         || {
             add_address(WEB);
             let web = Web::start_on(WEB.parse().expect("an address"));
@@ -94,9 +94,9 @@ fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
 
 #[needs(namespaces)]
 #[test]
-fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
+fn a_machine_without_a_connection_to_the_web_says_so_and_ends_no_task() {
     run_isolated(
-        "machines::a_machine_that_never_had_a_way_out_says_so_and_ends_nothing",
+        "machines::a_machine_without_a_connection_to_the_web_says_so_and_ends_no_task",
         || {
             add_address(WEB);
             let web = Web::start_on(WEB.parse().expect("an address"));

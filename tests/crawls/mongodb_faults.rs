@@ -191,7 +191,7 @@ fn assert_survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mo
 
 #[needs(mongod)]
 #[test]
-fn a_mongod_that_is_stopped_and_started_again_holds_the_crawl_up_and_no_more() {
+fn a_mongod_that_is_stopped_and_started_again_only_delays_the_crawl() {
     assert_survives(Mongod::stop, Mongod::restart);
 }
 
@@ -203,7 +203,7 @@ fn a_mongod_that_is_killed_and_started_again_has_all_that_was_acknowledged() {
 
 #[needs(mongod)]
 #[test]
-fn a_mongod_that_stands_still_for_a_while_holds_the_crawl_up_and_no_more() {
+fn a_mongod_that_stands_still_for_a_while_only_delays_the_crawl() {
     assert_survives(|mongod| mongod.pause(), |mongod| mongod.resume());
 }
 

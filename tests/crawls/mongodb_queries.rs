@@ -228,7 +228,7 @@ fn the_documented_queries_describe_workers_in_mongodb() {
 
 #[needs(mongod)]
 #[test]
-fn every_query_of_the_docs_goes_by_an_index_of_mongodb() {
+fn every_documented_query_uses_an_index_of_mongodb() {
     let (_database, documents) = crawl_three_sites();
     let mut by_index = BTreeMap::new();
     for (heading, query) in documented_queries() {

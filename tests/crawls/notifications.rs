@@ -182,7 +182,7 @@ fn undelivered_notifications_are_delivered_after_the_next_run() {
 }
 
 #[test]
-fn a_watch_that_reads_nothing_any_more_is_blind_until_it_sees_again() {
+fn a_watch_that_reads_nothing_any_more_is_reported_until_it_reads_again() {
     let watched = Watched::new(json!([{"file": "notified.jsonl"}]));
     for _ in 0..3 {
         watched.run_once().finish().expect_code(0);

@@ -163,7 +163,7 @@ fn a_second_crawl_on_the_same_file_is_refused() {
 }
 
 #[test]
-fn a_killed_crawl_on_a_file_is_succeeded_from_another_folder() {
+fn a_killed_crawl_on_a_file_is_continued_from_another_folder() {
     let work = Workplace::new();
     assert_killed_crawl_is_taken_over(&work, &sqlite_uri(&work));
 }
@@ -176,6 +176,6 @@ fn a_second_crawl_on_the_same_database_is_refused() {
 
 #[needs(mongod)]
 #[test]
-fn a_killed_crawl_on_a_database_is_succeeded_from_another_folder() {
+fn a_killed_crawl_on_a_database_is_continued_from_another_folder() {
     assert_killed_crawl_is_taken_over(&Workplace::new(), fresh_database().uri());
 }

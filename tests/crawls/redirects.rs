@@ -123,7 +123,7 @@ fn a_target_is_judged_by_robots_scope_and_scheme() {
 }
 
 #[test]
-fn a_location_is_taken_in_whatever_form_it_comes() {
+fn a_redirect_location_is_understood_in_any_form() {
     let web = Web::start();
     let site = web.site("forms.example");
     site.serve("/dir/relative", redirect("../target"));
@@ -147,7 +147,7 @@ fn a_location_is_taken_in_whatever_form_it_comes() {
 }
 
 #[test]
-fn a_record_travels_along() {
+fn the_record_of_a_page_follows_its_redirect() {
     let web = Web::start();
     let site = web.site("moved.example");
     site.serve("/ada", redirect("http://home.example/ada"));
@@ -199,7 +199,7 @@ fn a_target_in_another_encoding_is_requested_as_it_was_sent() {
 /// A page that sends browsers to another page within seconds counts as a redirect. A page with content for readers
 /// counts as a page.
 #[test]
-fn a_page_that_only_sends_its_readers_on_is_followed() {
+fn a_page_that_only_forwards_its_readers_is_a_redirect() {
     let web = Web::start();
     let site = web.site("moved.example");
     let meta = |content: &str| format!("<meta http-equiv=\"refresh\" content=\"{content}\">");

@@ -157,7 +157,7 @@ fn pages_that_are_too_old_are_dropped_from_mongodb() {
 /// The log of pages is older than the setting allows, but the pages themselves are not old, so they stay.
 #[needs(mongod)]
 #[test]
-fn the_log_of_pages_goes_after_its_own_time() {
+fn the_log_of_pages_is_dropped_after_its_own_time() {
     let database = fresh_database();
     let mut town = Town::new(Workplace::new(), database.uri());
     let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);

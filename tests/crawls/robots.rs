@@ -10,7 +10,7 @@ use webfill_tests::site::{Web, document, page, status};
 use webfill_tests::workplace::Workplace;
 
 #[test]
-fn it_is_requested_first_and_once_and_closed_pages_are_never_fetched() {
+fn robots_txt_is_requested_first_and_once_and_forbidden_pages_are_never_fetched() {
     let web = Web::start();
     let work = Workplace::new();
     let mut urls = Vec::new();
@@ -57,7 +57,7 @@ fn it_is_requested_first_and_once_and_closed_pages_are_never_fetched() {
 }
 
 #[test]
-fn each_origin_has_its_own() {
+fn each_origin_has_its_own_robots_txt() {
     let web = Web::start_tls(&["both.example"]);
     let site = web.site("both.example");
     site.serve_with("/robots.txt", |request| match request.tls {
@@ -77,8 +77,8 @@ fn each_origin_has_its_own() {
 
 #[needs(namespaces)]
 #[test]
-fn odd_files_do_no_harm_and_stop_nothing() {
-    run_isolated("robots::odd_files_do_no_harm_and_stop_nothing", || {
+fn odd_robots_files_do_no_harm() {
+    run_isolated("robots::odd_robots_files_do_no_harm", || {
         let web = Web::start();
         let work = Workplace::new();
         let mut urls = Vec::new();
@@ -120,7 +120,7 @@ fn odd_files_do_no_harm_and_stop_nothing() {
 }
 
 #[test]
-fn an_unreachable_file_closes_the_site_for_now() {
+fn an_unreachable_robots_txt_closes_the_site_for_now() {
     let web = Web::start();
     let site = web.site("down.example");
     site.serve("/robots.txt", status(503).header("retry-after", "1"));
@@ -136,7 +136,7 @@ fn an_unreachable_file_closes_the_site_for_now() {
 }
 
 #[test]
-fn a_failed_file_costs_the_task_that_requested_it_and_the_next_request_comes_later() {
+fn a_failed_robots_txt_costs_the_task_that_requested_it_and_is_requested_later_again() {
     let web = Web::start();
     let site = web.site("flaps.example");
     let asked = AtomicU32::new(0);
@@ -161,7 +161,7 @@ fn a_failed_file_costs_the_task_that_requested_it_and_the_next_request_comes_lat
 }
 
 #[test]
-fn the_last_good_file_applies_for_a_day_while_a_new_one_cannot_be_had() {
+fn the_last_good_robots_txt_applies_for_a_day_while_a_new_one_cannot_be_fetched() {
     let web = Web::start();
     let site = web.site("lasting.example");
     site.serve_robots("User-agent: *\nDisallow: /closed\n");
@@ -196,7 +196,7 @@ fn the_last_good_file_applies_for_a_day_while_a_new_one_cannot_be_had() {
 }
 
 #[test]
-fn a_busy_robots_file_pushes_the_clock_of_the_site() {
+fn a_429_for_robots_txt_delays_the_site() {
     let web = Web::start();
     let site = web.site("busy.example");
     site.serve("/robots.txt", status(429).header("retry-after", "2"));
@@ -211,7 +211,7 @@ fn a_busy_robots_file_pushes_the_clock_of_the_site() {
 }
 
 #[test]
-fn it_can_be_ignored_on_this_machine() {
+fn robots_txt_can_be_ignored_on_this_machine() {
     let web = Web::start();
     let site = web.site("own.example");
     site.serve_robots("User-agent: *\nDisallow: /\n");
@@ -227,8 +227,8 @@ fn it_can_be_ignored_on_this_machine() {
 
 #[needs(namespaces)]
 #[test]
-fn it_cannot_be_ignored_on_public_addresses() {
-    run_isolated("robots::it_cannot_be_ignored_on_public_addresses", || {
+fn public_addresses_always_obey_robots_txt() {
+    run_isolated("robots::public_addresses_always_obey_robots_txt", || {
         webfill_tests::isolation::add_address("93.184.216.34");
         let web = Web::start_on("93.184.216.34".parse().expect("an address"));
         let site = web.site("public.example");
@@ -252,7 +252,7 @@ fn it_cannot_be_ignored_on_public_addresses() {
 }
 
 #[test]
-fn it_is_kept_for_the_next_crawl() {
+fn robots_txt_is_kept_for_the_next_crawl() {
     let web = Web::start();
     let site = web.site("kept.example");
     site.serve_robots("User-agent: *\nDisallow: /closed\n");

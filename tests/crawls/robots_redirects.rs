@@ -6,7 +6,7 @@ use webfill_tests::site::{Web, document, page, redirect};
 use webfill_tests::workplace::Workplace;
 
 #[test]
-fn it_may_be_behind_a_redirect_to_another_host() {
+fn robots_txt_may_be_behind_a_redirect_to_another_host() {
     let web = Web::start();
     let site = web.site("moved.example");
     site.serve(
@@ -28,7 +28,7 @@ fn it_may_be_behind_a_redirect_to_another_host() {
 }
 
 #[test]
-fn each_redirect_of_it_within_the_site_takes_a_turn() {
+fn each_redirect_of_robots_txt_within_a_site_waits_for_the_delay() {
     let web = Web::start();
     let site = web.site("hops.example");
     site.serve("/robots.txt", redirect("/a"));

@@ -151,7 +151,7 @@ fn pages_that_scripts_make_are_rendered_and_no_others() {
 
 #[needs(chromium)]
 #[test]
-fn pages_that_say_nothing_in_a_browser_either_are_tried_on_a_sample() {
+fn pages_that_are_empty_in_a_browser_too_are_rendered_only_as_a_sample() {
     let web = Web::start();
     let site = web.site("mute.example");
     let text = "<body><p>A text in which the mapping finds nothing at all.</p><script src=/app.js></script></body>";

@@ -268,7 +268,7 @@ fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
 }
 
 #[test]
-fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
+fn a_sitemap_that_was_empty_or_incomplete_is_requested_without_conditions() {
     const ETAG: &str = "\"one\"";
     let web = Web::start();
     let site = web.site("shop.example");

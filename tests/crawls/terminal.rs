@@ -133,7 +133,7 @@ fn prepare_hostile_commands(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn nothing_that_a_page_says_steers_a_terminal() {
+fn no_text_of_a_page_controls_a_terminal() {
     let (web, work) = (Web::start(), Workplace::new());
     let commands = prepare_hostile_commands(&web, &work);
     let run = work

@@ -209,7 +209,7 @@ fn each_run_reads_the_documents_of_a_collection_again() {
 }
 
 #[test]
-fn it_stays_and_runs_whenever_it_is_due() {
+fn the_command_keeps_running_and_starts_each_due_run() {
     let mut watched = Watched::new();
     watched.watch["schedule"] = json!("every 1s");
     let mut running = watched.run().start();
@@ -238,7 +238,7 @@ fn it_stays_and_runs_whenever_it_is_due() {
 }
 
 #[test]
-fn missed_runs_are_made_up_for_once() {
+fn several_missed_runs_are_made_up_for_by_one() {
     let watched = Watched::new();
     const DAY_MS: i64 = 86_400_000;
     let ended = json!({
@@ -264,7 +264,7 @@ fn missed_runs_are_made_up_for_once() {
 }
 
 #[test]
-fn nothing_is_due_at_once_by_a_clock() {
+fn with_a_calendar_schedule_nothing_is_due_at_once() {
     let mut watched = Watched::new();
     // This schedule has no time that comes while the test runs.
     watched.watch["schedule"] = json!("0 0 29 2 *");

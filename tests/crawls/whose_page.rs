@@ -72,7 +72,7 @@ fn crawl(web: &Web, mapping: &Value, records: &[Value]) -> Crawled {
 }
 
 #[test]
-fn of_a_listing_each_record_gets_the_right_person() {
+fn each_record_gets_the_right_person_of_a_listing() {
     let web = Web::start();
     serve_listing(&web);
     let records: Vec<Value> = (0..MEMBERS)

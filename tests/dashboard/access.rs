@@ -68,7 +68,7 @@ fn browsers_are_led_to_the_dashboard_and_programs_are_answered_as_before() {
 }
 
 #[test]
-fn foreign_pages_reach_nothing() {
+fn requests_from_foreign_pages_are_refused() {
     let fleet = Fleet::start();
     let visitor = fleet.visitor();
     let host = [("Host", "evil.example:8080")];

@@ -139,7 +139,7 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
 }
 
 #[test]
-fn few_listen_at_once_and_places_become_free() {
+fn few_listeners_are_served_at_once_and_places_become_free() {
     let fleet = Fleet::start();
     let visitor = fleet.visitor();
     let listening: Vec<_> = (0..24)

@@ -28,7 +28,7 @@ fn log_in(place: &str, token: &str) -> Visitor {
 }
 
 #[test]
-fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
+fn only_visitors_who_may_change_everything_answer_doubts() {
     let work = Workplace::new();
     let tokens = format!("chief {CHIEF}\nreader {READER} read-only\nshop {SHOP} apps=shop\n");
     let heading = "# webfill: tokens for HTTP, one `NAME TOKEN` per line";

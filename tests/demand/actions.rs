@@ -191,7 +191,7 @@ fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Proc
 }
 
 #[test]
-fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
+fn a_stop_is_obeyed_by_a_frozen_supervisor() {
     // With this latency, the worker of a frozen supervisor works on its tasks for a while.
     check_stop_is_kept(Duration::from_millis(600), |fleet| {
         fleet.supervisor().processes_of_role("supervisor").remove(0)
@@ -199,7 +199,7 @@ fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
 }
 
 #[test]
-fn a_stop_is_kept_by_a_worker_that_stands_still() {
+fn a_stop_is_obeyed_by_a_frozen_worker() {
     // When the frozen worker continues, its tasks are already due.
     check_stop_is_kept(Duration::ZERO, |fleet| {
         fleet.supervisor().processes_of_role("worker").remove(0)
@@ -341,7 +341,7 @@ fn actions_that_are_off_are_refused_with_their_path() {
 }
 
 #[test]
-fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
+fn invalid_requests_are_answered_with_an_error_and_disturb_nobody() {
     let fleet = Fleet::start();
     let requests = serve_pages(&fleet, "a.example", 60, "works");
     let client = fleet.client();

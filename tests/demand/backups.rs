@@ -54,7 +54,7 @@ fn what_came_after_a_backup_is_fetched_again_politely() {
 
 #[needs(birth_time)]
 #[test]
-fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_is_one() {
+fn what_came_after_an_undeclared_copy_is_fetched_again_politely() {
     check_that_the_rest_is_fetched_again(|fleet, backup| {
         let frontier = backup.join("dispatcher.db");
         remove_backup_mark(&frontier);
@@ -70,7 +70,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
 /// A service unit always has the same command line, so it declares the backup by an environment variable. At later
 /// starts, the variable must have no effect.
 #[test]
-fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts_nothing() {
+fn the_environment_allows_a_start_from_a_backup_and_delays_no_other_start() {
     let mut fleet = Fleet::start_with(&QUICK);
     let backup = fleet.back_up();
     fleet.kill_all();
@@ -220,7 +220,7 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
 /// lost. A dispatcher can start from them.
 #[needs(birth_time)]
 #[test]
-fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
+fn a_continuous_backup_has_what_was_accepted_seconds_before() {
     let mut fleet = Fleet::start_with(&QUICK);
     for site in 0..SITES {
         let site = fleet.web.site(&format!("s{site}.example"));

@@ -43,7 +43,7 @@ fn serve_healing_pages(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
 
 #[needs(libfaketime)]
 #[test]
-fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
+fn a_machine_an_hour_behind_loses_no_fetched_page_and_is_reported() {
     let mut fleet = Fleet::start();
     let (heals, requests) = serve_healing_pages(&fleet);
     fleet.feed(&requests);
@@ -84,7 +84,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
 /// dispatcher has handed out.
 #[needs(libfaketime)]
 #[test]
-fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
+fn a_restored_dispatcher_an_hour_behind_loses_no_fetched_page() {
     let mut fleet = Fleet::start_with(&QUICK);
     let backup = fleet.back_up();
     // The restarted dispatcher gets a new epoch (a number that orders dispatchers), which the backup does not contain.

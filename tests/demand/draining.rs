@@ -86,7 +86,7 @@ fn a_dispatcher_ends_alone_and_its_supervisors_go_on_with_the_next() {
 }
 
 #[test]
-fn supervisors_drain_by_word_one_or_all() {
+fn one_supervisor_or_all_drain_on_request() {
     let mut fleet = Fleet::start();
     fleet.add_supervisor("two");
     let pages = feed_sites(&fleet, 8, Duration::from_millis(100));

@@ -147,7 +147,7 @@ fn a_failed_fetch_is_a_result_with_its_outcome() {
 }
 
 #[test]
-fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
+fn topics_separate_applications_and_kinds_and_an_empty_one_is_everything() {
     let fleet = Fleet::start();
     let mine = fleet.subscribe_firehose("crawled.testapp");
     let notifications = fleet.subscribe_firehose("outbound.testapp");

@@ -384,7 +384,7 @@ fn refused_lines_of_a_stream_are_audited() {
 /// Clients that do not read their answers take all connections that their address may have. After some time, the server
 /// must close these connections.
 #[test]
-fn clients_that_do_not_read_an_answer_lose_their_place() {
+fn clients_that_do_not_read_an_answer_lose_their_connections() {
     let work = Fleet::unstarted_fleet(&[]).work;
     let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
     fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");

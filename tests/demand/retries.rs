@@ -110,7 +110,7 @@ fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
 }
 
 #[test]
-fn a_time_out_goes_back_and_others_go_first() {
+fn a_page_that_times_out_is_retried_after_other_pages() {
     let mut settings = TABLE.to_owned();
     settings += "[fetch]\nhead_timeout = 1.0\ntotal_timeout = 2.0\n";
     let fleet = Fleet::start_with_config_file(&settings);

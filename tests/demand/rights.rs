@@ -82,7 +82,7 @@ fn names_of_all_actions(answer: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
+fn every_action_is_refused_to_keys_without_the_right_for_it() {
     let keyed = keyed_with_clients(&[
         ("chief", &[]),
         ("shop", &["--apps", "shop,sho"]),
@@ -154,7 +154,7 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
 /// A subscription is a prefix of topics. So a client that may subscribe to `shop` would also receive messages for
 /// `shopping`.
 #[test]
-fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
+fn keys_limited_to_applications_get_nothing_from_the_firehose() {
     let keyed = keyed_with_clients(&[("shop", &["--apps", "shop"]), ("reader", &["--read-only"])]);
     let _dispatcher = keyed.start_dispatcher();
     let bound = keyed
@@ -173,7 +173,7 @@ fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
 }
 
 #[test]
-fn a_key_that_is_bound_while_it_is_connected_is_bound_at_once() {
+fn a_connected_key_that_is_limited_is_limited_at_once() {
     let keyed = keyed_with_clients(&[("app", &[])]);
     let _dispatcher = keyed.start_dispatcher();
     let client = keyed.client("app");
@@ -201,7 +201,7 @@ fn a_key_that_is_bound_while_it_is_connected_is_bound_at_once() {
 }
 
 #[test]
-fn only_clients_are_bound() {
+fn only_keys_of_clients_can_be_limited() {
     let keyed = Keyed::new();
     let public = keyed.create_member("supervisor", "vm-01", false);
     for bound in [&["--read-only"][..], &["--apps", "a"], &["--apps", "a/b"]] {

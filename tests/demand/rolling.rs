@@ -146,7 +146,7 @@ fn create_wrong_programs(machines: &Machines) -> [PathBuf; 2] {
     write_program(&broken, "#!/bin/sh\necho 'cannot start'\nexit 1\n");
     let this = std::env::current_exe().expect("a running test has a path");
     let greets = format!(
-        "#!/bin/sh\nexec env STRANGE_DISPATCHER={} '{}' --exact rolling::greets_in_words_of_another_time --ignored\n",
+        "#!/bin/sh\nexec env STRANGE_DISPATCHER={} '{}' --exact rolling::sends_only_unknown_message_versions --ignored\n",
         machines.fleet.endpoint(),
         this.display()
     );
@@ -155,7 +155,7 @@ fn create_wrong_programs(machines: &Machines) -> [PathBuf; 2] {
 }
 
 #[test]
-fn a_version_that_does_not_work_is_taken_back() {
+fn a_version_that_does_not_work_is_rolled_back() {
     let machines = Machines::start(Build::Today);
     let before = machines.programs();
     for wrong in create_wrong_programs(&machines) {
@@ -195,7 +195,7 @@ fn create_program_without_network(machines: &Machines) -> PathBuf {
 }
 
 #[test]
-fn a_version_that_fetches_nothing_is_taken_back() {
+fn a_version_that_fetches_nothing_is_rolled_back() {
     let machines = Machines::start(Build::Today);
     let deaf = create_program_without_network(&machines);
     let rolled = machines.roll(&deaf, &["--batch", "2", "--flow", "8"]);
@@ -209,7 +209,7 @@ fn a_version_that_fetches_nothing_is_taken_back() {
 }
 
 #[test]
-fn a_version_that_is_not_the_one_asked_for_is_taken_back() {
+fn a_version_that_is_not_the_requested_one_is_rolled_back() {
     let machines = Machines::start(Build::Today);
     let args = ["--batch", "2", "--version", "9.9.9"];
     let rolled = machines.roll(&machines.new, &args);
@@ -254,7 +254,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
 }
 
 #[test]
-fn a_dispatcher_that_does_not_start_is_taken_back() {
+fn a_dispatcher_that_does_not_start_is_rolled_back() {
     let machines = Machines::start(Build::Today);
     let [broken, _] = create_wrong_programs(&machines);
     // The supervisors get a version that works. Only the dispatcher gets the broken one.
@@ -289,7 +289,7 @@ fn a_dispatcher_that_does_not_start_is_taken_back() {
 
 #[test]
 #[ignore = "stands for a version that shares no messages with today's, in another test"]
-fn greets_in_words_of_another_time() {
+fn sends_only_unknown_message_versions() {
     let Some(dispatcher) = std::env::var_os("STRANGE_DISPATCHER") else {
         return;
     };

@@ -144,7 +144,7 @@ fn count_script_requests(site: &Site) -> usize {
 
 #[needs(chromium)]
 #[test]
-fn a_lane_that_is_set_for_a_site_holds_and_is_shown_and_taken_back() {
+fn a_lane_set_for_a_site_applies_is_shown_and_can_be_removed() {
     let mut fleet = Fleet::start();
     fleet.add_supervisor_with("two", &BROWSER);
     let made = fleet.web.site("made.example");
@@ -183,7 +183,7 @@ fn a_lane_that_is_set_for_a_site_holds_and_is_shown_and_taken_back() {
 
 #[needs(chromium)]
 #[test]
-fn a_lane_that_is_set_is_kept_over_a_restart_and_refused_if_it_is_none() {
+fn a_lane_set_for_a_site_outlasts_a_restart_and_an_invalid_one_is_refused() {
     let mut fleet = Fleet::start();
     fleet.run_json(&["site", "a.example", "--lane", "browser"]);
     fleet.restart();

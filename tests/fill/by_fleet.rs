@@ -204,7 +204,7 @@ fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
 
 #[needs(mongod)]
 #[test]
-fn what_dies_in_the_fleet_changes_nothing() {
+fn deaths_in_the_fleet_do_not_change_the_outputs() {
     let alone = fill_on_one_machine();
     let (oddities, wrong) = oddities();
     let mut fleet = Fleet::start(&oddities);
@@ -231,7 +231,7 @@ fn what_dies_in_the_fleet_changes_nothing() {
 
 #[needs(mongod)]
 #[test]
-fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
+fn a_fleet_refreshes_old_pages_and_requests_no_others_again() {
     let mut fleet = Fleet::start(&Oddities::default());
     fleet.work.write("books.csv", table(&BTreeMap::new()));
     let run = fleet.fill_command().finish().expect_code(0);
@@ -324,7 +324,7 @@ fn a_table_is_completed_though_its_crawl_was_stopped() {
 }
 
 #[test]
-fn flags_that_only_a_fleet_has_are_refused_in_words() {
+fn flags_that_only_a_fleet_has_are_refused_with_a_reason() {
     let work = Workplace::new();
     work.write("books.csv", table(&BTreeMap::new()));
     let fill = |more: &[&str]| {

@@ -96,7 +96,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_refused_in_words() {
+fn an_invalid_answer_is_refused_with_a_reason() {
     let work = Workplace::new();
     let web = Web::start();
     work.write("books.csv", table(&BTreeMap::new()));

@@ -81,7 +81,7 @@ fn weight(lamp: usize) -> usize {
 }
 
 #[test]
-fn a_column_of_few_values_is_filled_though_wrong_ones_stand_on_their_pages() {
+fn a_column_of_few_values_is_filled_although_pages_also_show_wrong_ones() {
     let (work, web) = (Workplace::new(), Web::start());
     serve_lamps(&web);
     let is_wrong = |lamp: usize| lamp.is_multiple_of(8);

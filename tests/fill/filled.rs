@@ -133,7 +133,7 @@ fn a_page_without_the_value_leaves_the_gap() {
 }
 
 #[test]
-fn a_table_that_cannot_be_filled_is_refused_in_words() {
+fn a_table_that_cannot_be_filled_is_refused_with_a_reason() {
     let (work, web) = (Workplace::new(), Web::start());
     work.write("books.csv", "id,title\nb1,A\nb2,\n");
     let run = fill_table_command(&work, &web, "books.csv")

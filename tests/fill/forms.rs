@@ -168,7 +168,7 @@ fn lists_without_common_entries_are_lists_and_hold_no_value_twice() {
 }
 
 #[test]
-fn misspelt_values_are_pointed_at_and_cost_no_gap() {
+fn misspelt_values_are_reported_and_leave_no_gap_open() {
     let (work, web) = (Workplace::new(), Web::start());
     serve_sales(&web);
     // Five rows have a known value, and three of these values are misspelt.

@@ -252,7 +252,7 @@ fn links_that_redirect_to_another_site_are_filled() {
 
 /// A mapping that a person has written is used without changes, even if it looks wrong.
 #[test]
-fn a_mapping_of_a_person_wins() {
+fn a_mapping_written_by_a_person_is_used_unchanged() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, |path| {
         let number: usize = path.strip_prefix("/book/")?.parse().ok()?;

@@ -330,7 +330,7 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
 }
 
 #[test]
-fn apostrophes_part_groups_of_digits() {
+fn apostrophes_separate_groups_of_digits() {
     let plain = |thing: usize| (unique_number(thing) * 97).to_string();
     let grouped = move |thing: usize| {
         let digits = plain(thing);
@@ -346,7 +346,7 @@ fn apostrophes_part_groups_of_digits() {
 }
 
 #[test]
-fn one_page_under_many_urls_is_of_no_row() {
+fn one_page_under_many_urls_belongs_to_no_row() {
     let page = |thing| match thing % 4 {
         0 => html(7, "Someone Else")
             .replace("<h1>", "<h1>Are you human? ")

@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::{Oddities, evidence, fill_command, gap_count, serve, table};
 
 #[test]
-fn each_filled_value_is_made_again_by_its_chain() {
+fn each_filled_value_is_extracted_again_by_its_chain() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));

@@ -76,7 +76,7 @@ fn answer(work: &Workplace, lines: &[String], answer: &str) {
 }
 
 #[test]
-fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
+fn rules_of_other_sites_fill_a_site_without_known_values() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table());

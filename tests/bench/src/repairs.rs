@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_redesign_leaves_alone_is_not_broken() {
+    fn fields_that_a_redesign_does_not_change_are_not_broken() {
         let same = Redesign::with_changes(0, &[Change::Ids]);
         let found = Break::find(&site(), &mapping("//b"), &same)
             .unwrap()

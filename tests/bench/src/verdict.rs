@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_run_fails_only_when_a_limit_is_broken_by_a_factor() {
+    fn a_small_run_fails_only_if_a_limit_is_far_exceeded() {
         for (figure, limit, full, small) in [
             (0.9, Limit::AtMost(1.0), true, true),
             (2.4, Limit::AtMost(1.0), false, true),

@@ -4,7 +4,7 @@ use super::*;
 
 /// The site serves some short empty pages before it clearly blocks.
 #[test]
-fn what_a_site_served_before_it_blocked_is_fetched_again() {
+fn pages_served_before_a_block_are_fetched_again() {
     let web = Web::start();
     let site = web.site("soft.example");
     let asked = Arc::new(AtomicUsize::new(0));
@@ -44,7 +44,7 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
 /// site's other pages. They can be retried. This must be so whether one command fetched all pages or a second one
 /// continued.
 #[test]
-fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest() {
+fn pages_served_before_a_block_end_as_blocked_if_no_command_waits() {
     for commands in [1, 2] {
         let web = Web::start();
         let site = web.site("soft.example");
@@ -85,7 +85,7 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
 /// values that records got from the first four are removed. If a record was complete because of them, its other URLs
 /// are fetched.
 #[test]
-fn what_a_block_has_put_into_records_is_taken_back() {
+fn values_that_a_block_put_into_records_are_removed() {
     let web = Web::start();
     let (site, other) = (web.site("weak.example"), web.site("other.example"));
     let is_open = Arc::new(AtomicBool::new(false));

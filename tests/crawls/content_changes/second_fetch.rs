@@ -45,7 +45,7 @@ fn a_page_without_a_mapping_is_fetched_twice_before_there_is_a_version_of_it() {
 
 /// A list grows above a counter that changes at each fetch, and a closing time changes by an hour.
 #[test]
-fn text_that_moves_at_each_fetch_is_left_out_wherever_it_is() {
+fn text_that_changes_at_each_fetch_is_ignored_wherever_it_is() {
     let watched = Watched::new(UNMAPPED, None);
     let serve = |items: &'static str, hour: u32| {
         let fetches = AtomicUsize::new(99);
@@ -81,7 +81,7 @@ fn text_that_moves_at_each_fetch_is_left_out_wherever_it_is() {
 }
 
 #[test]
-fn if_the_second_fetch_fails_the_first_stands() {
+fn if_the_second_fetch_fails_the_first_one_counts() {
     let watched = Watched::new(UNMAPPED, None);
     let fetches = AtomicUsize::new(0);
     watched.site().serve_with("/lamp", move |_| {

@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 use super::{HOST, Kept, ada_page};
 
 #[test]
-fn of_too_many_bodies_the_oldest_go() {
+fn of_too_many_bodies_the_oldest_are_removed() {
     let kept = Kept::new();
     let site = kept.web.site(HOST);
     let noise = |seed: u64| {
@@ -56,7 +56,7 @@ fn of_too_many_bodies_the_oldest_go() {
 }
 
 #[test]
-fn bodies_go_with_their_pages() {
+fn bodies_are_removed_with_their_pages() {
     let kept = Kept::new();
     kept.web.site(HOST).serve("/ada", ada_page("Ockham"));
     let url = kept.web.site(HOST).url("/ada");
@@ -81,7 +81,7 @@ fn bodies_go_with_their_pages() {
 
 #[needs(mongod)]
 #[test]
-fn bodies_in_mongodb_go_with_their_pages_and_when_they_are_too_many() {
+fn bodies_in_mongodb_are_removed_with_their_pages_and_when_there_are_too_many() {
     let database = fresh_database();
     let kept = Kept::with_store(Workplace::new(), database.uri());
     let site = kept.web.site(HOST);

@@ -126,7 +126,7 @@ fn rows_of_a_list_that_was_read_to_its_end_go_and_come_back_in_mongodb() {
 }
 
 #[test]
-fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
+fn a_list_with_a_failed_page_marks_no_row_gone_until_the_page_is_fetched_again() {
     let (work, web) = (workplace(), Web::start());
     let (site, store) = (web.site(HOST), sqlite_uri(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
@@ -154,7 +154,7 @@ fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
 }
 
 #[test]
-fn a_list_that_a_limit_has_cut_says_nothing() {
+fn a_list_that_a_limit_has_cut_marks_no_row_gone() {
     let (work, web) = (workplace(), Web::start());
     let (site, store) = (web.site(HOST), sqlite_uri(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
@@ -174,7 +174,7 @@ fn a_list_that_a_limit_has_cut_says_nothing() {
 }
 
 #[test]
-fn a_list_that_is_empty_all_at_once_is_not_believed() {
+fn a_list_that_is_suddenly_empty_is_in_doubt() {
     let (work, web) = (workplace(), Web::start());
     let (site, store) = (web.site(HOST), sqlite_uri(&work));
     let mut with_field = mapping(&rule(&["id", "price"], &["id"]));
@@ -253,7 +253,7 @@ fn a_person_confirms_that_most_rows_of_a_list_are_gone_in_mongodb() {
 }
 
 #[test]
-fn kills_mark_no_row_that_its_list_holds() {
+fn kills_mark_no_row_gone_that_is_in_its_list() {
     let (work, web) = (workplace(), Web::start());
     let (site, store) = (web.site(HOST), sqlite_uri(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);

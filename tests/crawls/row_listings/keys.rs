@@ -184,14 +184,14 @@ fn list_text() -> String {
 }
 
 #[test]
-fn no_name_of_a_field_of_rows_costs_its_value() {
+fn every_field_name_of_rows_works() {
     let work = Workplace::new();
     assert_every_field_name_works(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
 #[test]
-fn no_name_of_a_field_of_rows_costs_its_value_in_mongodb() {
+fn every_field_name_of_rows_works_in_mongodb() {
     let (work, database) = (Workplace::new(), fresh_database());
     assert_every_field_name_works(&work, database.uri());
 }

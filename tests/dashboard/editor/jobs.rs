@@ -113,7 +113,7 @@ fn invalid_pages_and_faulty_mappings_are_refused_with_a_reason() {
 }
 
 #[test]
-fn an_order_that_is_none_ends_the_job_with_words() {
+fn an_invalid_order_ends_the_job_with_a_reason() {
     for order in [
         "",
         "{}",

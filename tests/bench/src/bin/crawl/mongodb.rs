@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_counted_within_the_window_alone() {
+    fn requests_outside_of_the_counted_period_are_ignored() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let counted = RequestCounts(vec![
