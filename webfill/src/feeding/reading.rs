@@ -106,7 +106,7 @@ pub enum InputItem {
     Broken(SeedFault),
     /// A chunk of documents, which are fed together.
     Chunk(Chunk),
-    /// Nothing new was read for [`PAUSE`].
+    /// Nothing new was read for a while (`PAUSE`).
     Pause,
     End,
 }
