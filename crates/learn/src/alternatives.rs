@@ -1,11 +1,12 @@
-//! Alternatives: chains that use other kinds of anchors, in case the site removes the first one.
+//! Alternatives: further chains (lists of extraction steps) for a field, with other kinds of anchors than the first
+//! chain. They are used if the site removes the anchor of the first chain.
 //!
-//! Alternatives also run on pages that lack the value. So none of them may count positions or take the first of
-//! several elements, because it would read whatever is there instead.
+//! Alternatives also run on pages that lack the value. So none of them may count positions or take the first of several
+//! elements, because it would read something else there.
 //!
 //! An alternative may fill pages that the first chain does not read, but only if all evidence supports it. The known
-//! values must share a shape, which the field's guard then requires of all other values. The chain must read each
-//! known value, and elsewhere it must read the same as the first chain.
+//! values must share a shape, which the field's guard then requires of all other values. The alternative must read each
+//! known value. On other pages, it must read the same as the first chain.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +17,11 @@ use crate::score::{Scores, reads_truncated};
 /// The most alternatives of one field.
 const MOST: usize = 2;
 
-/// To fill pages, an alternative must read the known values of this many pages, and agree with the best chain on as
-/// many other pages.
+/// An alternative may fill pages only if it reads the known values of this many pages, and agrees with the best chain
+/// on as many other pages.
 const PROVEN: usize = 3;
 
-/// Chooses alternatives, as indexes of candidates. Their anchors differ in kind from the best candidate's and from each
+/// Chooses alternatives, as indexes of candidates. They use other kinds of anchors than the best candidate and each
 /// other. They read the same as the best candidate almost wherever both read something. Where the best candidate reads
 /// nothing, an alternative may read something only if known values prove it right, or if [`reads_reliably`] is true.
 pub(crate) fn choose_alternatives(found: &LearnedField, guard: Option<&Guard>) -> Vec<usize> {
@@ -56,7 +57,7 @@ pub(crate) fn choose_alternatives(found: &LearnedField, guard: Option<&Guard>) -
     chosen.split_off(1)
 }
 
-/// Whether the chain identifies the value itself rather than its position among others.
+/// Whether the chain finds the value by a name, not by its position among other values.
 fn reads_by_name(found: &LearnedField, one: usize) -> bool {
     let is_only = || {
         let mut pages = found.readings[one].iter();
@@ -64,13 +65,13 @@ fn reads_by_name(found: &LearnedField, one: usize) -> bool {
     };
     let candidate = &found.candidates[one];
     let mut candidates = found.candidates.iter();
-    // If the same chain also exists with a condition, then without it the chain reads more than the value.
+    // If there is a variant of the chain with a condition, then the chain itself reads more than the value.
     let has_safer = candidates.any(|other| other.without_condition == Some(one));
     let is_named = !candidate.counts_positions() && !candidate.finds_any_label() && !has_safer;
     is_named && (found.multiple || is_only())
 }
 
-/// How the readings of a chain differ from those of the best one.
+/// How the readings of a chain differ from those of the best chain.
 #[derive(PartialEq, Eq)]
 enum ReadingDifference {
     Alike,
@@ -102,13 +103,13 @@ fn compare_readings(scores: &Scores<'_>, best: usize, one: usize) -> ReadingDiff
     match both >= 1.0 && alike / both >= 0.95 {
         false => ReadingDifference::Differs,
         true if more == 0 || proven > more => ReadingDifference::Alike,
-        // Only a chain that never differs from the best one is trusted to fill pages that the best one does not read.
+        // To fill pages that the best chain does not read, a chain must never differ from the best one.
         true if alike == both && both >= (2 * PROVEN) as f64 => ReadingDifference::ReadsMore,
         true => ReadingDifference::Differs,
     }
 }
 
-/// Whether the chain reads each known value, and on other pages different values of the same shape.
+/// Whether the chain reads each known value, and on the other pages different values of the same shape.
 fn reads_reliably(found: &LearnedField, scores: &Scores<'_>, one: usize, guard: &Guard) -> bool {
     let known = || {
         let labels = found.labels.iter().enumerate();

@@ -1,5 +1,5 @@
 //! Amounts that a page writes in another form than the record. The sign or unit, its side, or the marks between digits
-//! may differ. Units may be a power of ten apart: `1.2 kg` and `1200 g`, `1.2 million` and `1200000`.
+//! may differ. The units may be a power of ten apart: `1.2 kg` and `1200 g`, `1.2 million` and `1200000`.
 
 use std::sync::LazyLock;
 
@@ -13,11 +13,12 @@ use crate::places::Places;
 /// The most places on a page that are converted for one value and one power of ten.
 const MOST_PLACES: usize = 6;
 
-/// The powers of ten by which units differ.
+/// The powers of ten by which the units of page and record may differ.
 const SHIFTS: [i32; 8] = [1, 2, 3, 6, -1, -2, -3, -6];
 
-/// The positions of marks between groups of three digits, in a number that has none yet. A fraction gets no marks. It
-/// is taken to have at most 16 digits, because a 64-bit float distinguishes no more.
+/// A regular expression for the positions where marks between groups of three digits belong, in a number without such
+/// marks. Positions in a fraction do not match. A fraction is taken to have at most 16 digits, because a 64-bit float
+/// distinguishes no more.
 static BEFORE_GROUP: LazyLock<String> = LazyLock::new(|| {
     let not_in_fraction: String = (1..=16).map(|n| format!(r"(?<![.,]\d{{{n}}})")).collect();
     format!(r"(?<=\d){not_in_fraction}(?=(?:\d{{3}})+(?:[.,]|$))")
@@ -30,7 +31,7 @@ static AMOUNT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a constant pattern")
 });
 
-/// A number with the texts around it.
+/// A number, with the texts before and after it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Amount<'t> {
     pub(crate) before: &'t str,
@@ -45,7 +46,7 @@ impl<'t> Amount<'t> {
     pub(crate) fn parse(text: &'t str) -> Option<Amount<'t>> {
         let parts = AMOUNT.captures(text)?;
         let (before, number, after) = (parts.get(1)?, parts.get(2)?, parts.get(3)?);
-        // A minus sign would make it a different number, and a slash or a bracket a part of something else.
+        // With a minus sign it would be another number, and with a slash or bracket a part of something else.
         let is_other = |text: &str| text.contains(['-', '\u{2212}', '/', '(', ')']);
         if is_other(before.as_str()) || is_other(after.as_str()) {
             return None;
@@ -90,7 +91,7 @@ impl<'t> Amount<'t> {
         })
     }
 
-    /// The number multiplied by 10 to the power `by`, in the form in which places are looked up.
+    /// The number multiplied by 10 to the power `by`, in the form in which places of the page are looked up.
     fn shift_decimal_point(&self, by: i32) -> String {
         let digits = format!("{}{}", self.whole, self.fraction);
         let point = self.whole.len() as i32 + by;
@@ -116,7 +117,7 @@ impl<'t> Amount<'t> {
     }
 }
 
-/// Finds amounts that are the known one in another form.
+/// Finds places of the page that have the known amount in another form.
 pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
     /// The most characters of a currency code before a number, such as `CHF`. A longer word is not a currency.
     const LONGEST_CODE: usize = 4;
@@ -154,8 +155,8 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
     found
 }
 
-/// The amount, and the same with the marks that larger ones of its kind may have between their groups. A number with a
-/// fraction shows which marks these are.
+/// The amount as it is written, and perhaps a variant of it. If it is below 1000 and has a fraction, its decimal mark
+/// shows which mark larger amounts have between groups of digits; the variant has this mark.
 fn with_possible_groups<'t>(read: Amount<'t>, wanted: &Amount<'_>) -> Vec<Amount<'t>> {
     let is_small = read.group.is_none() && read.whole.len() <= 3;
     let is_bare = wanted.before.is_empty() && wanted.after.is_empty();
@@ -171,13 +172,14 @@ fn with_possible_groups<'t>(read: Amount<'t>, wanted: &Amount<'_>) -> Vec<Amount
     std::iter::once(read).chain(grouped).collect()
 }
 
-/// The processors that convert one amount to the other.
+/// The processors (extraction steps) that convert one amount to the other, in several ways.
 fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value>> {
     let is_same_form = read.group == wanted.group && read.decimal == wanted.decimal;
     let has_same_affixes = wanted.before == read.before && wanted.after == read.after;
-    // A bare number in the record's form needs no conversion: patterns for any value extract it from its text.
+    // A bare number in the record's form needs no conversion, because the patterns for any value extract it from its
+    // text.
     let is_bare = wanted.before.is_empty() && wanted.after.is_empty();
-    // `$12` for `USD 12.00`.
+    // The record may lack the zeros of the page: `$12` for `USD 12.00`.
     let lacks_zeros = wanted.fraction.is_empty() && read.fraction.bytes().all(|b| b == b'0');
     let is_other = read.fraction != wanted.fraction && !lacks_zeros;
     if by == 0 && (is_other || is_same_form && (is_bare || has_same_affixes)) {
@@ -225,8 +227,8 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
     groups.into_iter().map(with_groups).collect()
 }
 
-/// The processor that extracts the number from a text with the same words and signs. If digits are grouped, a group
-/// mark must precede exactly three digits, so `1.8` does not match.
+/// The processor that extracts the number from a text with the same words and signs. If its digits are grouped, exactly
+/// three digits must follow a group mark, so `1.8` does not match.
 fn number_processor(read: &Amount<'_>) -> Value {
     let escaped = |mark: char| match mark.is_whitespace() {
         true => r"\s".to_owned(),

@@ -1,4 +1,4 @@
-//! Routes to a place: from a stable anchor on the page, in as few steps as possible.
+//! Routes to a place on a page: they lead from a stable anchor to the place, in as few steps as possible.
 
 use serde_json::{Value, json};
 use webfill_document::NodeRef;
@@ -9,20 +9,20 @@ use crate::places::{ParsedQuote, PlaceKind, Places, Root, ScriptNotation};
 use crate::steps::{absolute_paths, relative_paths};
 use crate::survival::Anchor;
 
-/// A route to a place.
+/// A way to find a place on a page, beginning at an anchor.
 pub(crate) struct Route {
     pub(crate) anchor: Anchor,
     pub(crate) select: Value,
     pub(crate) then: Vec<Value>,
-    /// Whether the route yields texts of the page, in which white space has no meaning.
+    /// Whether the route yields plain text of the page, in which white space has no meaning.
     pub(crate) is_text: bool,
     pub(crate) burden: f64,
 }
 
-/// How many levels above a place are searched for anchors.
+/// How many levels of the tree above a place are searched for anchors.
 const LEVELS: usize = 8;
 
-/// The type of objects in linked data that are a name and a value.
+/// The type of linked-data objects that consist of a name and a value.
 const NAMED_OBJECT: &str = "PropertyValue";
 
 /// All routes to a place.
@@ -48,7 +48,7 @@ pub(crate) fn routes(
     routes.flatten().collect()
 }
 
-/// Continues a route to a place in a row, or in a part of the row.
+/// Continues a route to a place in a row, or in a part of the row such as a cell.
 fn route_within_row(mut route: Route, root: &Root<'_>) -> Route {
     route.burden += root.burden;
     let Some(lead) = &root.lead else {
@@ -58,8 +58,8 @@ fn route_within_row(mut route: Route, root: &Root<'_>) -> Route {
     if next["parameters"]["expression"] != "." {
         route.then.insert(0, next);
     }
-    // A plain path takes over the anchor by which its part of the row was found, such as the header of a cell. A route
-    // with an anchor of its own, such as a class, keeps it.
+    // If the route itself is only a path, its anchor is the one by which the part of the row was found, such as the
+    // header of a cell. A route with an anchor of its own, such as a class, keeps it.
     if route.anchor == Anchor::Path {
         route.anchor = root.anchor;
     }
@@ -90,7 +90,8 @@ fn routes_from(
         {
             Vec::new()
         }
-        // Several objects of a name and a value are distinguished by their names, not by their order.
+        // If there are several objects with a name and a value, they are distinguished by their names, not by their
+        // order.
         PlaceKind::JsonLd(kind, _)
             if kind == NAMED_OBJECT && page.has_several_linked_objects(kind) =>
         {
@@ -130,7 +131,7 @@ fn routes_from(
         PlaceKind::ScriptKey(key, written, owner) => {
             let mut notations = vec![*written];
             if *written == ScriptNotation::InDoubleQuotes {
-                // The value may have escapes on other pages.
+                // On other pages, the value may contain escapes, so a pattern with escapes is tried too.
                 notations.push(ScriptNotation::WithEscapes);
             }
             let owner = owner.as_deref().filter(|owner| !leaks.occur_in(owner));
@@ -178,7 +179,7 @@ fn routes_from(
     }
 }
 
-/// The element where routes end, the ways in which they continue from there, and the burden of each.
+/// The element at which routes end, and the steps from there to the value, each with its burden.
 struct Ending<'d> {
     node: NodeRef<'d>,
     forms: Vec<(String, f64)>,
@@ -204,15 +205,15 @@ fn json_routes(anchor: Anchor, path: &str, select: impl Fn(&str) -> Value) -> Ve
     paths.into_iter().map(route).collect()
 }
 
-/// Whether a filter of a path compares with a known value.
+/// Whether a filter in a JSONPath compares something with a known value.
 fn names_known_value(path: &str, leaks: &Leaks) -> bool {
     let filters = path.split("=='").skip(1);
     let mut names = filters.filter_map(|rest| rest.split('\'').next());
     names.any(|name| leaks.occur_in(name))
 }
 
-/// The same route, but only into the first object of this type. Later objects describe related things, whose values
-/// would be read if the page's own object lacks the value.
+/// The same route, but only into the first object of this type. Later objects describe related things. If the page's
+/// own object lacked the value, theirs would be read.
 fn route_into_first_object(route: &Route, kind: &str) -> Route {
     let path = &route.select["parameters"]["expression"];
     Route {
@@ -227,12 +228,12 @@ fn route_into_first_object(route: &Route, kind: &str) -> Route {
     }
 }
 
-/// The same route into the JSON that a script parses.
+/// The same route, but into the JSON that a script parses.
 fn route_into_parsed_json(mut route: Route, quote: ParsedQuote) -> Route {
     let pattern = json!({"type": "regex", "parameters": {"pattern": quote.pattern()}});
     let path = std::mem::replace(&mut route.select, pattern);
     if quote == ParsedQuote::Double {
-        // The text in double quotes is itself JSON with escapes, so it is decoded first.
+        // JSON in double quotes is itself a JSON string with escapes, so it is decoded first.
         route
             .then
             .push(json!({"type": "jsonpath", "parameters": {"expression": "$"}}));
@@ -242,7 +243,7 @@ fn route_into_parsed_json(mut route: Route, quote: ParsedQuote) -> Route {
     route
 }
 
-/// The path with `[*]` in place of each index.
+/// Replaces each index in a JSONPath with `[*]`.
 fn with_any_index(path: &str) -> String {
     let mut every = String::new();
     let mut rest = path;
@@ -259,13 +260,15 @@ fn with_any_index(path: &str) -> String {
     every + rest
 }
 
-/// `owner`: the name of the object that has the key. A script may have the same key in other objects.
+/// A route to the value after a key in a script. `owner` is the name of the object that has the key, because other
+/// objects may have the same key.
 fn script_route(owner: Option<&str>, key: &str, written: ScriptNotation) -> Route {
     let value = written.pattern();
     let object = owner.map(|owner| format!(r#"\b{owner}["']?\s*[:=]\s*\{{[^{{}}]*?"#));
     let object = object.unwrap_or_default();
     let pattern = format!(r#"{object}["']?\b{key}["']?\s*[:=]\s*{value}"#);
-    // The pattern with escapes matches all that the one without escapes does, so its burden is lower.
+    // The pattern with escapes also matches everything that the pattern without escapes matches, so its burden is
+    // lower.
     let (then, burden) = match written {
         ScriptNotation::WithEscapes => {
             let decode = json!({"type": "jsonpath", "parameters": {"expression": "$"}});
@@ -302,7 +305,7 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
         .collect()
 }
 
-/// A route to the target of a link, found by the text of the link if this text is a label of the pages.
+/// A route to the target of a link, found by the link's text. The text must be a label that many of the pages have.
 fn named_link_route(
     owner: NodeRef<'_>,
     attribute: &str,
@@ -318,7 +321,7 @@ fn named_link_route(
     Some(xpath_route(Anchor::Label, expression, 0.05))
 }
 
-/// The last steps to a text, from its parent, each with its burden.
+/// The ways to write the last steps of a route from an element to one of its texts, each with its burden.
 fn text_steps(text: NodeRef<'_>, parent: NodeRef<'_>) -> Vec<(String, f64)> {
     let texts: Vec<NodeRef<'_>> = parent
         .children()
@@ -353,7 +356,7 @@ fn tree_routes(
     let mut starts: Vec<(Anchor, String, NodeRef<'_>, f64)> = Vec::new();
     let mut node = end.node;
     for level in 0..LEVELS {
-        // A row cannot be found from inside itself.
+        // The search for anchors ends at the row, because a row cannot be found from inside itself.
         if root.is_some_and(|root| root.node == node) {
             break;
         }
@@ -367,7 +370,7 @@ fn tree_routes(
         }
     }
     starts.extend(icon_route_starts(page, index, end, leaks, root));
-    // The row is already found, and plain steps lead on from there.
+    // The row itself is also a start: it is already found, and plain steps lead from there to the value.
     starts.extend(root.map(|root| (root.anchor, root.path.clone(), root.node, 0.0)));
     for (anchor, xpath, from, burden) in starts {
         for (steps, more) in relative_paths(from, end.node) {
@@ -404,7 +407,7 @@ fn tree_routes(
     );
 }
 
-/// The start of a route from an icon right before the value: an element without text, which has a name. Other values
+/// Routes that begin at an icon right before the value: an element without text, recognised by its name. Other values
 /// have other icons.
 fn icon_route_starts<'d>(
     page: &Places<'d>,
@@ -455,7 +458,7 @@ fn routes_after_icon(
         return Vec::new();
     }
     let icon = format!("{tag}[@class={class}]");
-    // The next text may belong to another icon.
+    // A text right after another icon belongs to that icon, so it is excluded.
     let own = format!("[preceding-sibling::*[1][self::{icon}]]");
     let after = format!("//{icon}/following-sibling::text()[normalize-space(.)]{own}");
     vec![xpath_route(
@@ -500,7 +503,7 @@ fn is_blank(text: &str) -> bool {
     text.chars().all(|c| matches!(c, ' ' | '\t' | '\n' | '\r'))
 }
 
-/// An XPath condition that a node has this text, as written on this page or on others.
+/// An XPath condition that a node has this text, in the form of this page or of other pages.
 pub(crate) fn text_condition(written: &str, text: &str, labels: &Labels) -> Option<String> {
     let normal = match written.contains('\u{a0}') {
         true => "normalize-space(translate(.,'\u{a0}',' '))",
@@ -515,7 +518,7 @@ pub(crate) fn text_condition(written: &str, text: &str, labels: &Labels) -> Opti
     })
 }
 
-/// A text as an XPath literal, if it does not contain both kinds of quotes.
+/// The text as an XPath literal; `None` if it contains both kinds of quotes.
 pub(crate) fn xpath_literal(text: &str) -> Option<String> {
     match (text.contains('\''), text.contains('"')) {
         (false, _) => Some(format!("'{text}'")),
@@ -528,7 +531,7 @@ pub(crate) fn xpath_literal(text: &str) -> Option<String> {
 const LONGEST_NAME: usize = 60;
 const LONGEST_CLASS: usize = 160;
 
-/// The anchors that an element itself offers.
+/// The anchors that an element itself offers, such as its id or its class.
 pub(crate) fn own_anchors(
     page: &Places<'_>,
     node: NodeRef<'_>,
@@ -623,7 +626,7 @@ fn push_class_anchors(
     found.push((kind, whole, 0.0));
 }
 
-/// The first segment of a path on the same site, `/name/`.
+/// The first segment of a path on the same site: `/name/`.
 fn first_segment(href: &str) -> Option<&str> {
     let rest = href.strip_prefix('/')?;
     let end = rest.find('/')?;
@@ -647,7 +650,7 @@ pub(crate) fn is_short_class(class: &str) -> bool {
     !class.trim().is_empty() && class.len() <= LONGEST_CLASS && !looks_generated(class)
 }
 
-/// Whether an expression compares a whole class that contains a known value.
+/// Whether an expression compares a whole `class` attribute with a text that contains a known value.
 fn compares_known_value(expression: &str, leaks: &Leaks) -> bool {
     expression.split("[@class=").skip(1).any(|rest| {
         let quote = rest.chars().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Routes from a label to the value beside, below or after it.
+//! Routes from a label (a short text that describes a value) to the value beside, below or after it.
 
 use webfill_document::NodeRef;
 
@@ -13,15 +13,15 @@ const NEAR: usize = 12;
 /// The most labels of one value.
 const MOST: usize = 3;
 
-/// A heading may be a label of the value if it is at most this many texts before it.
+/// A heading counts as a label of the value if at most this many texts are between them.
 const FAR: usize = 60;
 
-/// How much is subtracted from the burden of a route that leads only to the element right after the label. It decides
-/// between two routes that read the same.
+/// How much lower the burden of a route is if it leads only to the element right after the label. The difference
+/// decides between two routes that read the same.
 const STRICT: f64 = 0.01;
 
 /// Calls `found` with each route from a label to the value: the XPath, its burden, and whether it ends at a text node.
-/// In a row, labels come only from the same part of the row.
+/// In a row, only texts in the same part of the row count as labels.
 pub(crate) fn add_label_routes(
     page: &Places<'_>,
     part: Option<NodeRef<'_>>,
@@ -64,14 +64,14 @@ pub(crate) fn add_label_routes(
         let Some(written) = text_condition(label.text(), &page.all[text].text, labels) else {
             continue;
         };
-        // A text that does not look like a label may be just any text that all pages share.
+        // A nearby text that does not look like a label gets a higher burden: it may be any text that all pages share.
         let doubt = match distance {
             _ if is_heading || page.all[text].text.ends_with(':') => 0.0,
             1 => 0.05,
             _ => 0.15,
         };
         let burden = 0.04 * distance as f64 + doubt;
-        // Not in rows: if the value is missing, `following` would lead into the next row.
+        // Rows get no such route: if a row lacks the value, `following` would lead into the next row.
         if is_text && distance <= 4 && part.is_none() {
             let after =
                 format!("//text()[{written}]/following::text()[normalize-space(.)][{distance}]");
@@ -92,7 +92,8 @@ fn position(page: &Places<'_>, index: usize) -> usize {
     }
 }
 
-/// Routes through the tree: up from the label to the common ancestor of label and value, and down again.
+/// Routes through the tree of the page: up from the label to the element that contains both label and value, and down
+/// to the value.
 fn add_tree_routes(
     label: NodeRef<'_>,
     parent: NodeRef<'_>,
@@ -127,7 +128,7 @@ fn add_tree_routes(
             add_sibling_routes(node, up, end, &from, more, found);
         }
         if up == end {
-            // The text right after the label, in the same element.
+            // A route to the text right after the label, in the same element.
             let after = format!("{from}/following-sibling::text()[normalize-space(.)][1]");
             found(&after, more + 0.1, true);
         }
@@ -136,7 +137,7 @@ fn add_tree_routes(
     }
 }
 
-/// A route to all siblings up to the next label, such as the values of a `dt`.
+/// A route to all siblings up to the next label. An example are the values (`dd`) of one `dt`.
 fn add_route_to_next_label(
     tag: &str,
     written: &str,
@@ -163,7 +164,7 @@ fn add_route_to_next_label(
     }
 }
 
-/// A route to a value in the same element as the text of the label, where only its position identifies it.
+/// A route to a value in the same element as the label's text, where only the position identifies the value.
 fn add_route_after_label(
     label: NodeRef<'_>,
     node: NodeRef<'_>,
@@ -181,8 +182,9 @@ fn add_route_after_label(
     }
 }
 
-/// An XPath step that selects the sibling right after a label's element, but no element like the label's own. It names
-/// the sibling's tag and, if both have the same tag, its class. `None` if both also have the same class.
+/// An XPath step that selects the sibling right after the element of a label, but not if the sibling looks like another
+/// label. The step names the sibling's tag and, if the label has the same tag, its class. `None` if both also have the
+/// same class.
 fn step_unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<String> {
     if !is_valid_step_name(tag) {
         return None;
@@ -197,7 +199,7 @@ fn step_unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Opt
     is_other.then(|| Some(format!("{tag}[@class={}]", xpath_literal(class)?)))?
 }
 
-/// Routes through the siblings that follow the label's element.
+/// Routes from a label through the siblings that follow its element.
 fn add_sibling_routes(
     node: NodeRef<'_>,
     up: NodeRef<'_>,

@@ -1,4 +1,5 @@
-//! Candidates: chains of processors that read a known value from its place.
+//! Candidates for a field: chains (lists of processors, which are extraction steps) that read a known value from its
+//! place on a page.
 
 use std::collections::BTreeMap;
 
@@ -17,28 +18,28 @@ use crate::score::Label;
 use crate::shape::{self, Lengths};
 use crate::survival::Anchor;
 
-/// A chain, and its anchor.
+/// A chain of processors that may read the field, with the anchor by which it finds the place.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) anchor: Anchor,
     pub(crate) processors: Vec<Value>,
-    /// How much the chain depends on positions, plus how long it is. Less is better.
+    /// How much the chain depends on positions, plus how long it is. Lower is better.
     pub(crate) burden: f64,
-    /// The numbers of the pages with known values on which the chain was found.
+    /// The numbers of the pages on whose known values the chain was found.
     pub(crate) found_on: Vec<usize>,
     /// Whether the page writes the value in another form than the record; see `forms.rs`.
     pub(crate) is_formed: bool,
-    /// The number of the same chain without conditions, if this chain has some; see `foreign_parts.rs` and
+    /// The number of the same chain without conditions, if this chain has conditions; see `foreign_parts.rs` and
     /// `stand_ins.rs`.
     pub(crate) without_condition: Option<usize>,
     /// Whether a condition of the chain accepts only the first of several siblings, or only later ones.
     pub(crate) is_by_order: bool,
-    /// Whether the chain reads another value where a page lacks its own; see `stand_ins.rs`.
+    /// Whether the chain is known to read another value if a page lacks its own; see `stand_ins.rs`.
     pub(crate) is_unusable: bool,
 }
 
-/// The burden of a processor that runs after the place is found. A pattern depends on surrounding words, a conversion
-/// only on the value.
+/// The burden of a processor that runs after the place is found. A pattern depends on surrounding words, so it costs
+/// more than a conversion, which depends only on the value.
 fn burden_of(processor: &Value) -> f64 {
     match processor["type"].as_str() {
         // A chain that accepts any label before a colon may read the value of another label.
@@ -46,9 +47,10 @@ fn burden_of(processor: &Value) -> f64 {
         Some("regex") if optional::is_optional(processor) => 0.8,
         Some("regex") if has_several_words(processor) => 0.58,
         Some("regex") => 0.6,
-        // If known values prove the date order, it is better to set it.
+        // A date without a set order costs more: if known values prove the order of day and month, it is better to set
+        // it.
         Some("date") if processor["parameters"] == json!({}) => 0.35,
-        // Twelve processors, one for each month, together are one conversion.
+        // Each of the twelve processors for the months is free, because together they are one conversion.
         Some("replace") if forms::names_month(processor) => 0.0,
         _ => 0.3,
     }
@@ -63,14 +65,14 @@ fn has_several_words(processor: &Value) -> bool {
     before.trim().contains(' ')
 }
 
-/// Whether a pattern extracts the text after a colon, whatever label is before the colon.
+/// Whether a pattern extracts the text after a colon, whatever label precedes the colon.
 fn finds_any_label(processor: &Value) -> bool {
     let pattern = processor["parameters"]["pattern"].as_str();
     pattern.is_some_and(|pattern| pattern.starts_with(":\\s*(") || pattern.starts_with("^.*:\\s*("))
 }
 
 impl Candidate {
-    /// Whether the chain extracts the text after a colon, whatever label is before the colon.
+    /// Whether the chain extracts the text after a colon, whatever label precedes the colon.
     pub(crate) fn finds_any_label(&self) -> bool {
         self.processors.iter().any(finds_any_label)
     }
@@ -80,8 +82,7 @@ impl Candidate {
         self.processors.iter().any(optional::is_optional)
     }
 
-    /// Whether the chain counts the elements before the value's own. An element right next to a label needs no
-    /// counting.
+    /// Whether the chain counts elements to find the value. Going to the element right after a label is not counting.
     pub(crate) fn counts_positions(&self) -> bool {
         self.is_by_order || self.has_positions()
     }
@@ -112,7 +113,8 @@ fn has_position(expression: &str) -> bool {
     false
 }
 
-/// The expression without the conditions that are parts of other conditions. They choose no element by its number.
+/// The expression without conditions that are nested in other conditions. Nested conditions choose no element by its
+/// number.
 fn without_inner_conditions(expression: &str) -> String {
     let (mut depth, mut quote) = (0usize, None);
     let mut outer = String::with_capacity(expression.len());
@@ -137,11 +139,11 @@ fn without_inner_conditions(expression: &str) -> String {
 /// What the known values of a field have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
-    /// Whether pages and records write the field's numbers differently, so that comparing texts is not enough. Never
-    /// true for codes: as a number, a postcode or telephone number would lose its leading zeros.
+    /// Whether pages and records write the field's numbers differently, so that comparing texts is not enough. It is
+    /// false for codes: as a number, a postcode or telephone number would lose its leading zeros.
     has_numbers: bool,
-    /// The patterns of codes; see [`shape::code_pattern`]. One pattern requires the lengths of the known codes, to
-    /// exclude other numbers. Another one accepts any length.
+    /// The patterns that match the codes of the field; see [`shape::code_pattern`]. One pattern requires the lengths of
+    /// the known codes, to exclude other numbers. Another one accepts any length.
     codes: Vec<String>,
 }
 
@@ -171,7 +173,7 @@ impl Column {
         }
     }
 
-    /// Patterns that extract a code from a longer text, whatever is around it.
+    /// Patterns that extract a code from a longer text, whatever surrounds it.
     fn code_patterns(&self, place: &Place<'_>, start: usize, length: usize) -> Vec<String> {
         let value = &place.text[start..start + length];
         let bounded = |text: Option<char>| match text.is_some_and(char::is_alphanumeric) {
@@ -194,29 +196,29 @@ impl Column {
     }
 }
 
-/// The distinct candidates of a field.
+/// Collects the distinct candidates of a field.
 #[derive(Default)]
 pub(crate) struct Candidates {
     by_chain: BTreeMap<String, Candidate>,
-    /// Whether the page writes the value of the candidates that are being added in another form than the record.
+    /// Whether the page writes the value in another form than the record, for the candidates that are being added.
     is_formed: bool,
 }
 
 /// The most distinct candidates kept while candidates are generated.
 const MOST: usize = 60_000;
 
-/// The most places of one value on one page that yield candidates.
+/// The most places of one value on one page for which candidates are made.
 const MOST_PLACES: usize = 12;
 
-/// The burden of the former chain's steps, if a new chain ends in them. It decides between two chains that read the
+/// The burden of the former chain's steps, if a new chain ends with them. It decides between two chains that read the
 /// same.
 const FORMER_STEPS: f64 = 0.1;
 
-/// The burden of a pattern that filters texts.
+/// The burden of a pattern that keeps only matching texts.
 const NARROWED: f64 = 0.15;
 
 impl Candidates {
-    /// Adds the candidates of a known value of a page.
+    /// Adds the candidates for one known value of a page.
     pub(crate) fn add_value(
         &mut self,
         number: usize,
@@ -257,7 +259,7 @@ impl Candidates {
         }
     }
 
-    /// Adds the candidates of a place where the page has the value in another form.
+    /// Adds the candidates for a place that has the value in another form.
     fn add_converted_place(
         &mut self,
         number: usize,
@@ -272,7 +274,7 @@ impl Candidates {
         self.is_formed = false;
     }
 
-    /// Adds the candidates of places that contain the known date among other words.
+    /// Adds the candidates for places that contain the known date among other words.
     fn add_date(
         &mut self,
         number: usize,
@@ -294,7 +296,7 @@ impl Candidates {
         }
     }
 
-    /// Adds the candidates of places that contain several known values of a page in one text.
+    /// Adds the candidates for places that contain several known values of a page in one text.
     pub(crate) fn add_joined_values(
         &mut self,
         number: usize,
@@ -319,7 +321,7 @@ impl Candidates {
         }
     }
 
-    /// Adds a candidate for each route to a place. The candidate reads the text there and then runs the processors
+    /// Adds a candidate for each route to a place. It reads the text of the place, and then runs the processors
     /// `after`.
     pub(crate) fn add_place(
         &mut self,
@@ -335,7 +337,7 @@ impl Candidates {
         }
     }
 
-    /// Adds the candidates of a place from whose text the former chain of the field would read the value.
+    /// Adds candidates for a place if the steps of the field's former chain extract the value from its text.
     pub(crate) fn add_with_former_steps(
         &mut self,
         number: usize,
@@ -346,7 +348,7 @@ impl Candidates {
         leaks: &Leaks,
     ) {
         for mut route in anchors::routes(page, index, labels, leaks) {
-            // The former steps may split the text at its line breaks, so white space has a meaning.
+            // White space is kept, because the former steps may split the text at its line breaks.
             route.is_text = false;
             let burden = route.burden + FORMER_STEPS;
             self.add_chain(number, route, steps, burden);
@@ -385,7 +387,7 @@ impl Candidates {
         }
     }
 
-    /// For each candidate that yields plain texts, adds a candidate that keeps only the texts that match `pattern`.
+    /// For each candidate that yields plain text, adds a variant that keeps only texts that match `pattern`.
     pub(crate) fn add_pattern_filtered(&mut self, pattern: &str) {
         let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
         let ends_in_text = |candidate: &&Candidate| {
@@ -408,10 +410,10 @@ impl Candidates {
         }
     }
 
-    /// The likeliest candidates, at most `most`: found on the most pages, with stable anchors.
+    /// The likeliest candidates, at most `most`: those with stable anchors that were found on the most pages.
     pub(crate) fn select_likeliest(self, most: usize) -> Vec<Candidate> {
         let mut all: Vec<Candidate> = self.by_chain.into_values().collect();
-        // A conversion from another form is not proved by a single page.
+        // A conversion from another form must be found on several pages, because a single page does not prove it.
         let is_shown = |one: &Candidate| !one.is_formed || one.found_on.len() >= forms::SHOWN_BY;
         all.retain(is_shown);
         let rank = |candidate: &Candidate| {
@@ -424,7 +426,8 @@ impl Candidates {
     }
 }
 
-/// All ways to turn a text with the same meaning into the known value, each as processors. Empty if there is none.
+/// All ways to convert a text with the same meaning to the known value, each as a list of processors. Empty if there is
+/// none.
 fn conversions(wanted: &KnownValue, text: &str, column: &Column) -> Vec<Vec<Value>> {
     let read = Spelling::new(text);
     if wanted.folded == read.folded {
@@ -467,7 +470,8 @@ fn number_conversion(wanted: &KnownValue, text: &str, column: &Column) -> Option
     }])
 }
 
-/// The processor that shortens a text to the record's spelling: it drops a time after a date, or marks between digits.
+/// The processor that shortens a text to the record's spelling: it drops the time after a date, or the marks between
+/// digits.
 fn shortening_processor(wanted: &KnownValue, text: &str) -> Option<Value> {
     if wanted.text.len() == 10 && dates::iso_day(text).as_ref() == Some(&wanted.text) {
         return Some(dates::day_processor());
@@ -483,7 +487,8 @@ fn shortening_processor(wanted: &KnownValue, text: &str) -> Option<Value> {
     })
 }
 
-/// Patterns that extract the value from a longer text, using everything before it or only the last word before it.
+/// Patterns that extract the value from a longer text. Some require everything before the value, others only the last
+/// word before it.
 fn surrounding_patterns(
     place: &Place<'_>,
     start: usize,
@@ -516,8 +521,8 @@ fn surrounding_patterns(
     patterns
 }
 
-/// The possible beginnings of a pattern with this prefix. The prefix may also occur earlier in the text, so one
-/// beginning searches for its last occurrence.
+/// The possible beginnings of a pattern with this prefix. One of them searches for the last occurrence of the prefix,
+/// because it may also occur earlier in the text.
 fn pattern_beginnings(prefix: &str, before: &str) -> Vec<String> {
     if prefix.is_empty() {
         return vec!["^".to_owned()];
@@ -532,7 +537,7 @@ fn pattern_beginnings(prefix: &str, before: &str) -> Vec<String> {
     }
 }
 
-/// The text as a pattern that accepts any digits for its numbers, because numbers differ between pages.
+/// Turns a text into a pattern that accepts any digits in place of its digits, because numbers differ between pages.
 pub(crate) fn pattern_with_any_digits(text: &str) -> String {
     let mut pattern = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
@@ -553,7 +558,7 @@ fn prefixes(before: &str) -> Vec<String> {
     if before.len() <= 40 {
         found.push(before.trim_end().to_owned());
     }
-    // Tries the last two words, the last word with the mark after it, and the mark alone.
+    // Possible prefixes are the last two words, the last word with the mark after it, and the mark alone.
     let trimmed = before.trim_end();
     found.extend(last_two_words(trimmed).map(str::to_owned));
     if let Some(word) = trimmed.rsplit(' ').next() {
@@ -567,7 +572,8 @@ fn prefixes(before: &str) -> Vec<String> {
     found
 }
 
-/// The last two words, if the text has more. A single word such as `by` is ambiguous: `Translated by`, `Published by`.
+/// The last two words of a text that has more. A single word such as `by` would be ambiguous: `Translated by`,
+/// `Published by`.
 fn last_two_words(text: &str) -> Option<&str> {
     const LONGEST: usize = 40;
     let (first, _) = text.rsplit_once(' ')?;
@@ -597,7 +603,7 @@ fn suffixes(after: &str) -> Vec<String> {
     found
 }
 
-/// Whether a pattern depends on a word, and not only on marks or positions.
+/// Whether a pattern contains a word, and does not depend on marks or positions alone.
 pub(crate) fn has_word(pattern: &str) -> bool {
     let mut letters = 0;
     let mut is_escaped = false;

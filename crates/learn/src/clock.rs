@@ -1,4 +1,4 @@
-//! Times of day, on a clock of 12 or 24 hours.
+//! Reads times of day, on a clock of 12 or 24 hours.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,8 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("a constant pattern")
 });
 
-/// The minutes since midnight, if the text is a time of day and nothing else. `12.30` may be a number.
+/// The minutes since midnight if the text is a time of day and nothing else; otherwise `None`. `12.30` is no time,
+/// because it may be a number.
 pub fn minutes_of_day(text: &str) -> Option<u32> {
     const LONGEST: usize = 16;
     let text = webfill_values::trim(text);

@@ -1,12 +1,12 @@
-//! Resolves conflicts: two fields with different known values must not choose the same place. For one of them, the
-//! place is a coincidence.
+//! Resolves conflicts between fields: two fields with different known values must not choose the same place on the
+//! page. For one of them, the place is a coincidence.
 
 use crate::field::{LearnedField, count_correct_labels};
 use crate::score::trusted_labels;
 
-/// If two fields have chosen the same place, removes the place from the field for which it is less often right.
+/// If two fields have chosen the same place, removes it from the field for which it is right on fewer pages.
 pub(crate) fn resolve_conflicts(fields: &mut [(String, LearnedField)]) {
-    // Each turn removes a place from a field for good, so two turns for each field are enough.
+    // Each round removes a place from a field permanently, so two rounds for each field are enough.
     for _ in 0..fields.len() * 2 {
         let pairs = (0..fields.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
         let conflict = pairs
@@ -30,8 +30,8 @@ pub(crate) fn resolve_conflicts(fields: &mut [(String, LearnedField)]) {
     }
 }
 
-/// Whether the fields read the same on all pages although on some page their known values have nothing in common. Known
-/// values that are probably wrong are ignored.
+/// Whether two fields read the same on all pages, although their known values have nothing in common on some page.
+/// Known values that are probably wrong are ignored.
 fn is_conflict(one: &LearnedField, other: &LearnedField) -> bool {
     let (Some(&first), Some(&second)) = (one.ranking.first(), other.ranking.first()) else {
         return false;
@@ -47,7 +47,7 @@ fn is_conflict(one: &LearnedField, other: &LearnedField) -> bool {
     differ && one.readings[first] == other.readings[second]
 }
 
-/// After a place was removed, limits the field's expected credits to the credits of its new best candidate.
+/// After a place was removed, lowers the credits that the field expects to those of its new best candidate.
 fn limit_expected_credits(found: &mut LearnedField) {
     for (label, left_out) in found.labels.iter().zip(&mut found.left_out) {
         let credit = found.ranking.first().map_or(0.0, |&best| {

@@ -9,7 +9,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 use webfill_values::{DateOrder, DateReading, read_dates};
 
-/// Longer texts, in bytes, contain more than a date.
+/// Texts with more bytes contain more than a date.
 const LONGEST: usize = 60;
 
 /// How many bytes before and after the year may contain the rest of a date.
@@ -40,7 +40,7 @@ impl DateInterpretation {
         }
     }
 
-    /// The processors that read the text in this way. Without `with_time`, they drop the time.
+    /// The processors (extraction steps) that read the text in this way. Without `with_time`, they drop the time.
     pub(crate) fn processors(&self, with_time: bool) -> Vec<Value> {
         let mut processors = vec![json!({"type": "date", "parameters": self.parameters})];
         if self.has_time && !with_time {
@@ -55,7 +55,8 @@ pub(crate) fn day_processor() -> Value {
     json!({"type": "regex", "parameters": {"pattern": r"^\d{4}-\d{2}-\d{2}"}})
 }
 
-/// The ways to read a text as a date: none, one, or two if either of two numbers may be the day.
+/// All ways to read a text as a date. There are two if either of two numbers may be the day, and none if the text is
+/// not a date.
 pub(crate) fn date_interpretations(text: &str) -> Vec<DateInterpretation> {
     let has_digit = text.bytes().any(|b| b.is_ascii_digit()) || !text.is_ascii();
     // A number of eight digits may be an article number instead of a date.
@@ -86,7 +87,7 @@ pub(crate) fn date_interpretations(text: &str) -> Vec<DateInterpretation> {
     }
 }
 
-/// The day that a text means; `None` if it may mean several or none.
+/// The day that a text means; `None` if it is not a date, or may mean several days.
 pub(crate) fn day_of(text: &str) -> Option<String> {
     match date_interpretations(text).as_slice() {
         [only] => Some(only.day.clone()),
@@ -94,7 +95,7 @@ pub(crate) fn day_of(text: &str) -> Option<String> {
     }
 }
 
-/// The day of an ISO 8601 text, whatever its time looks like.
+/// The day of a text in ISO 8601, whatever follows it.
 pub(crate) fn iso_day(text: &str) -> Option<String> {
     let (day, rest) = (text.get(..10)?, &text[10..]);
     let is_day = day.char_indices().all(|(at, c)| match at {
@@ -104,8 +105,8 @@ pub(crate) fn iso_day(text: &str) -> Option<String> {
     (is_day && (rest.is_empty() || rest.starts_with(['T', ' ']))).then(|| day.to_owned())
 }
 
-/// The ways to read a date with a two-digit year. It is only read with a format, because only the known values show
-/// that it is a date.
+/// The ways to read a date with a two-digit year. They always set a format, because only the known values show that the
+/// text is a date.
 fn short_year_interpretations(text: &str) -> Vec<DateInterpretation> {
     let Some(parts) = SHORT_YEAR.captures(text) else {
         return Vec::new();
@@ -114,7 +115,7 @@ fn short_year_interpretations(text: &str) -> Vec<DateInterpretation> {
     let orders = [(1, 3, "%d", "%m"), (3, 1, "%m", "%d")].into_iter();
     let ways = orders.filter_map(|(day, month, first, second)| {
         let (day, month) = (&parts[day], &parts[month]);
-        // As in `strptime`, two-digit years from 69 on are in the 20th century.
+        // As in `strptime`, the two-digit years 69 to 99 are in the 20th century.
         let century = if &parts[4] < "69" { "20" } else { "19" };
         let iso = format!("{century}{}-{month:0>2}-{day:0>2}", &parts[4]);
         let exists = matches!(read_dates(&[&iso], None).pop(), Some(DateReading::Date(_)));
@@ -128,7 +129,8 @@ static SHORT_YEAR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d{1,2})([./-])(\d{1,2})[./-](\d{2})$").expect("constant pattern")
 });
 
-/// Finds a day in a longer text: the range of the shortest part that means the day, and the ways to read it.
+/// Finds a known day in a longer text. Returns the range of the shortest part that means the day, and the ways to read
+/// it.
 pub(crate) fn find_day(text: &str, day: &str) -> Option<(usize, usize, Vec<DateInterpretation>)> {
     let (century, year) = (day.get(..2)?, day.get(2..4)?);
     let is_whole = |at: &usize| text[..*at].ends_with(century);
@@ -140,7 +142,7 @@ pub(crate) fn find_day(text: &str, day: &str) -> Option<(usize, usize, Vec<DateI
         .find_map(|at| find_day_around_year(text, day, at))
 }
 
-/// Finds the day around a year whose last two digits are at `year`.
+/// Finds the known day around a year. `year` is the index of the year's last two digits.
 fn find_day_around_year(
     text: &str,
     day: &str,
@@ -169,7 +171,7 @@ fn find_day_around_year(
     })
 }
 
-/// Whether a word or number begins or ends here. Chinese and Japanese dates may stand directly between letters.
+/// Whether a word or number begins or ends at this index. In Chinese and Japanese, a date may follow letters directly.
 fn is_word_boundary(text: &str, at: usize) -> bool {
     if !text.is_char_boundary(at) {
         return false;

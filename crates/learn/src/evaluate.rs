@@ -1,5 +1,5 @@
-//! Runs candidates on pages, with the engine and the limits of a crawl. Many candidates run as fields of one mapping,
-//! so that a page is parsed only once for all of them.
+//! Runs candidate chains on pages, with the engine and the limits of a crawl. Many candidates run as fields of one
+//! mapping, so that a page is parsed only once for all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, RequestedParts, Row
 use crate::fold::Spelling;
 use crate::types::Page;
 
-/// The most candidates in one mapping.
+/// The most candidates that run together as one mapping.
 const TOGETHER: usize = 100;
 
-/// The most values of one reading that are compared, and the most bytes of all of them. Longer lists are truncated.
+/// The most values of one reading that are compared, and the most bytes of them together. Longer lists are truncated.
 const MOST_VALUES: usize = 200;
 const MOST_BYTES: usize = 40_000;
 
 /// The most characters of a value that are compared.
 const LONGEST: usize = 2_000;
 
-/// The values that a chain reads on a page: distinct, in page order.
+/// The values that a chain reads on a page: each once, in page order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) values: Vec<Spelling>,
-    /// For each distinct value, how often it is read.
+    /// How often each of the values is read.
     pub(crate) times: Vec<usize>,
     /// The number of values, including repetitions.
     pub(crate) count: usize,
 }
 
-/// The readings of each chain on each page: `[chain][page]`.
+/// What each chain reads on each page: `[chain][page]`.
 pub(crate) fn read_chains(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
     let mut readings = vec![Vec::with_capacity(pages.len()); chains.len()];
     for (chunk, chains) in chains.chunks(TOGETHER).enumerate() {
         let Some(engine) = build_field_engine(chains) else {
-            // Run each chain by itself, so that one that cannot be loaded does not affect the others.
+            // Each chain runs by itself, so that a chain that cannot be loaded does not affect the others.
             for (at, chain) in chains.iter().enumerate() {
                 let engine = build_field_engine(&[chain]);
                 for page in pages {
@@ -67,7 +67,7 @@ pub(crate) struct RowReader<'p> {
 }
 
 impl RowReader<'_> {
-    /// The readings of each chain in each of these rows: `[chain][row]`.
+    /// What each chain reads in each of these rows: `[chain][row]`.
     pub(crate) fn read(&self, chains: &[&[Value]], rows: &[usize]) -> Vec<Vec<Reading>> {
         let mut readings = Vec::with_capacity(chains.len());
         for chains in chains.chunks(TOGETHER) {
@@ -150,8 +150,8 @@ pub(crate) fn read_rows(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
     rows.into_iter().map(|row| row.fields).collect()
 }
 
-/// An engine that runs the chains in the selected rows. It has an additional field that all rows have, so that no row
-/// is left out.
+/// An engine that runs the chains in each selected row. An additional field has a value in all rows, so that no row is
+/// left out.
 fn build_row_engine(select: &[Value], chains: &[&[Value]]) -> Option<Engine> {
     let mut fields = fields_of(chains);
     let row = json!({"type": "default", "parameters": {"value": "row"}});
@@ -190,7 +190,7 @@ fn build_engine(part: &str, what: Value) -> Option<Engine> {
     Some(Engine::new(Arc::new(set), limits()))
 }
 
-/// The limits of a crawl, with the memory that a worker gives to a page.
+/// The limits of a crawl, with the memory that a worker has for one page.
 pub(crate) fn limits() -> Limits {
     Limits::with_memory(256 << 20)
 }
@@ -216,7 +216,7 @@ fn read_page(engine: &Engine, count: usize, page: &Page) -> Vec<Reading> {
         .collect()
 }
 
-/// Converts the extracted value of a field, a single value or a list, to a reading that can be compared.
+/// Converts the extracted value of a field (a single value or a list) to a reading that can be compared.
 pub(crate) fn reading_from_value(value: &Value) -> Reading {
     let values = match value {
         Value::Array(values) => values.as_slice(),

@@ -1,4 +1,4 @@
-//! Learns one field of one group of pages.
+//! Learns the chain (list of extraction steps) of one field, for one group of pages.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ use crate::stand_ins;
 use crate::types::Limits;
 use crate::unions;
 
-/// How many candidates are evaluated on the first few pages with known values, and how many of these on all pages.
+/// How many candidates run on the first few pages with known values (`AT_FIRST`), and how many of these then run on all
+/// pages.
 const AT_FIRST: usize = 500;
 const AT_LAST: usize = 80;
 const FIRST_PAGES: usize = 4;
@@ -25,20 +26,21 @@ const FIRST_PAGES: usize = 4;
 pub(crate) struct LearnedField {
     pub(crate) multiple: bool,
     pub(crate) candidates: Vec<Candidate>,
-    /// The readings: `[candidate][page]`.
+    /// What each candidate reads on each page: `[candidate][page]`.
     pub(crate) readings: Vec<Vec<Reading>>,
     pub(crate) labels: Vec<Label>,
-    /// Indexes of candidates, the likeliest first.
+    /// The indexes of candidates, the likeliest first.
     pub(crate) ranking: Vec<usize>,
-    /// For each page with known values, the credit (0 to 1) of the candidate that would have been chosen without this
+    /// For each page with known values, how right (0 to 1) the candidate is that would have been chosen without this
     /// page.
     pub(crate) left_out: Vec<f64>,
-    /// Indexes of those `labels` whose record is more likely wrong than the page; see `stale.rs`.
+    /// The indexes of those `labels` (known values of a page) whose record is more likely wrong than the page; see
+    /// `stale.rs`.
     pub(crate) doubted: Vec<usize>,
 }
 
-/// Learns a field from the known values of pages and the places that a person pointed at. `multiple` is whether the
-/// field is a list; `None` if that is unknown.
+/// Learns a field from the known values of pages, and from the places that a person has pointed at. `multiple` says
+/// whether the field is a list; `None` if that is unknown.
 pub(crate) fn learn_field(
     group: &Group<'_>,
     labels: Vec<Label>,
@@ -62,7 +64,7 @@ pub(crate) fn learn_field(
     }
 }
 
-/// Learns a field that a mapping read before its pages changed.
+/// Learns a field again that a mapping has read before the pages changed.
 pub(crate) fn learn_field_again(
     group: &Group<'_>,
     labels: Vec<Label>,
@@ -74,7 +76,7 @@ pub(crate) fn learn_field_again(
     learn_single_or_list(group, labels, pointed, multiple, Some(former), limits)
 }
 
-/// Whether the pages with several known values are read as lists: most of them are read completely.
+/// Whether the field is a list: most pages with several known values are read completely.
 fn are_read_as_lists(list: &LearnedField) -> bool {
     let Some(&best) = list.ranking.first() else {
         return false;
@@ -88,7 +90,7 @@ fn are_read_as_lists(list: &LearnedField) -> bool {
     read * 2 > all
 }
 
-/// The number of pages on which the best candidate reads the known values. Partly read lists count in part.
+/// The number of pages whose known values the best candidate reads. A list that is read in part counts in part.
 pub(crate) fn count_correct_labels(found: &LearnedField) -> f64 {
     let Some(&best) = found.ranking.first() else {
         return 0.0;
@@ -196,7 +198,7 @@ fn learn_single_or_list(
     }
 }
 
-/// Adds chains with conditions, which read no other value in place of a missing one; see `stand_ins.rs`.
+/// Adds variants of chains with conditions. They do not read another value if a page lacks its own; see `stand_ins.rs`.
 fn add_safer_chains(
     group: &Group<'_>,
     candidates: &mut Vec<Candidate>,
@@ -216,10 +218,11 @@ fn add_safer_chains(
     candidates.extend(safer);
 }
 
-/// How many pages have several known values.
+/// How many of the pages have several known values for the field.
 enum ListPrevalence {
     Never,
-    /// Fewer than three in ten pages have several. The field may be a list, or a record has an additional, wrong value.
+    /// Fewer than three in ten pages have several. The field may be a list, or some records have an additional, wrong
+    /// value.
     Rarely,
     Always,
 }
@@ -245,7 +248,7 @@ fn list_prevalence(labels: &[Label]) -> ListPrevalence {
     }
 }
 
-/// The candidates that are best on the first pages with known values. Only these are evaluated on all pages.
+/// The candidates that are best on the first few pages with known values. Only these run on all pages.
 fn best_on_first_pages(
     group: &Group<'_>,
     candidates: Vec<Candidate>,
@@ -279,8 +282,8 @@ fn best_on_first_pages(
         .collect()
 }
 
-/// The first candidates of the ranking. Some of each kind of anchor are included, so that all kinds can vote. Some are
-/// included for each known value, so that lists with values in several places can be joined.
+/// The best candidates of the ranking, and some more. Each kind of anchor is included, so that all kinds can vote. For
+/// each known value, chains that read it are included, so that lists with values in several places can be joined.
 fn select_diverse_candidates(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
@@ -313,7 +316,7 @@ fn select_diverse_candidates(
     kept
 }
 
-/// Which of the known values a candidate reads.
+/// For each known value, whether a candidate reads it.
 fn values_read(readings: &[Reading], labels: &[Label]) -> Vec<bool> {
     let of_label = |label: &Label| -> Vec<bool> {
         let values = &readings[label.page].values;
@@ -337,8 +340,8 @@ fn leave_one_out(scores: &Scores<'_>, is_misspelt: &dyn Fn(usize) -> bool) -> Ve
         }
         match scores.ranking(Some(label)).first() {
             Some(&best) => scores.credits[best][label],
-            // A misspelt value is nowhere on its page. If all other known values are misspelt, no chain can be found
-            // without this page, so that is no evidence.
+            // If all other known values are misspelt, no chain can be found without this page: a misspelt value is
+            // nowhere on its page. So leaving the page out proves nothing.
             None if right == [label] && right.len() < scores.labels.len() => f64::NAN,
             None => 0.0,
         }

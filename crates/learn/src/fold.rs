@@ -1,5 +1,5 @@
-//! When two spellings mean the same value: white space, case, compatibility forms, numbers, dates, the digits of
-//! telephone numbers.
+//! Decides whether two spellings mean the same value. They may differ in white space, case, Unicode compatibility
+//! forms, notation of numbers and dates, and separators of telephone numbers.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,9 @@ use crate::clock::minutes_of_day;
 use crate::dates;
 pub(crate) use webfill_values::collapse_white_space;
 
-/// Folds a text. It also puts a space after each comma between words, because `a,b` and `a, b` are the same list. It
-/// removes spaces between a number and its sign, because `42%` and `42 %` are the same share.
+/// Brings a text into a form in which spellings of one value are equal. Besides [`webfill_values::folded_form`], it
+/// puts a space after each comma between words, because `a,b` and `a, b` are the same list. It removes spaces between a
+/// number and its sign, because `42%` and `42 %` are the same share.
 pub fn fold_text(text: &str) -> String {
     let folded = remove_spaces_at_signs(webfill_values::folded_form(text));
     let is_tight = |at: &usize| {
@@ -56,24 +57,24 @@ fn remove_spaces_at_signs(text: String) -> String {
     plain
 }
 
-/// A known value, with the normal forms that it shares with its other spellings.
+/// A known value, with the normal forms by which its other spellings are recognised.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownValue {
-    /// As the record writes it.
+    /// The value as the record writes it.
     pub(crate) given: String,
-    /// The given text with white space collapsed and character references resolved.
+    /// The given text with single spaces and without character references such as `&amp;`.
     pub(crate) text: String,
     pub(crate) folded: String,
     pub(crate) number: Option<String>,
-    /// If the value is a date: its day, in ISO 8601.
+    /// The day in ISO 8601, if the value is a date.
     pub(crate) day: Option<String>,
-    /// If the value is a time of day: the minutes since midnight.
+    /// The minutes since midnight, if the value is a time of day.
     pub(crate) minutes: Option<u32>,
     pub(crate) digits: Option<String>,
 }
 
 impl KnownValue {
-    /// `None` for a text that contains nothing to search for.
+    /// Prepares a known value; `None` if the text has nothing to search for.
     pub(crate) fn new(value: &str) -> Option<KnownValue> {
         let text = collapse_white_space(&decode_references(value));
         let folded = fold_text(&text);
@@ -98,12 +99,13 @@ impl KnownValue {
         })
     }
 
-    /// Whether the value begins with a plus or a zero, as telephone numbers and postcodes do. Numbers would lose that.
+    /// Whether the value begins with a plus or a zero, as telephone numbers and postcodes do. As a number, it would
+    /// lose that.
     pub(crate) fn is_code(&self) -> bool {
         is_code(&self.text)
     }
 
-    /// Whether the read text is this value, but not in the record's form.
+    /// Whether the read text means this value, but is not in the record's form.
     pub(crate) fn is_respelt(&self, read: &Spelling) -> bool {
         let is_iso = |text: &str| dates::iso_day(text).is_some();
         let has_time = is_iso(&self.text) && is_iso(&read.text);
@@ -115,10 +117,10 @@ impl KnownValue {
         differ_by_one_typo(&self.folded, &read.folded) && !self.is_in_other_notation(read)
     }
 
-    /// Whether this value is a part of the read text, or the other way round. Then the record is right, and the chain
-    /// reads too little or too much. A record mixed up with another one has nothing in common with its page.
+    /// Whether one of the two texts is a part of the other one. Then the record is right, and the chain reads too
+    /// little or too much. A record that was confused with another one has nothing in common with its page.
     pub(crate) fn overlaps(&self, read: &Spelling) -> bool {
-        /// The fewest bytes of the shorter text. Anything shorter, above all a number, may be part of another text by
+        /// The fewest bytes of the shorter text. A shorter one, above all a number, may be part of the other text by
         /// chance.
         const LEAST: usize = 4;
         const LEAST_OF_NUMBERS: usize = 8;
@@ -136,14 +138,14 @@ impl KnownValue {
             && (one.contains(other.as_str()) || other.contains(one.as_str()))
     }
 
-    /// Whether the read text differs from this number only in its sign or leading zeros: pages write `(12)` for `-12`,
-    /// and `1067` for `01067`. Then the record is right, and the page lacks a part of the number.
+    /// Whether the read text differs from this number only in its sign or leading zeros: `(12)` for `-12`, `1067` for
+    /// `01067`. Then the record is right, and the page writes only a part of the number.
     pub(crate) fn is_in_other_notation(&self, read: &Spelling) -> bool {
         self.folded != read.folded
             && amount_in(&self.folded).is_some_and(|amount| amount_in(&read.folded) == Some(amount))
     }
 
-    /// Whether the read text is this value.
+    /// Whether the read text means this value.
     pub(crate) fn matches(&self, read: &Spelling) -> bool {
         self.folded == read.folded
             || (self.number.is_some() && self.number == read.number)
@@ -168,10 +170,10 @@ impl PartialEq for KnownValue {
     }
 }
 
-/// A text that was read from a page.
+/// A text that was read from a page, with the normal forms by which it is compared.
 #[derive(Debug, Clone)]
 pub(crate) struct Spelling {
-    /// As it was read.
+    /// The text as it was read.
     pub(crate) text: String,
     pub(crate) folded: String,
     number: Option<String>,
@@ -180,7 +182,7 @@ pub(crate) struct Spelling {
     minutes: Option<u32>,
 }
 
-/// Two spellings of the same text are equal.
+/// Two texts are equal if they are spellings of the same value.
 impl PartialEq for Spelling {
     fn eq(&self, other: &Spelling) -> bool {
         self.folded == other.folded
@@ -206,14 +208,14 @@ impl Spelling {
 }
 
 impl Spelling {
-    /// The digits, if this is a telephone number.
+    /// The digits of the text if it is a telephone number.
     pub(crate) fn into_phone_digits(self) -> Option<String> {
         self.digits
     }
 }
 
-/// Whether a text ends in a mark of truncation: `...`, `…`, or one of them alone in brackets. Brackets that hold more
-/// belong to the text, as in `DROP VIEW name [, ...]`.
+/// Whether a text ends in a mark of truncation: `...`, `…`, or one of them alone in brackets. In `DROP VIEW name [,
+/// ...]`, the brackets hold more than the dots, so the text is complete.
 pub(crate) fn is_cut_off(text: &str) -> bool {
     let text = text.trim_end();
     let inner = |open, close| {
@@ -227,7 +229,8 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
         || is_mark(inner('(', ')'))
 }
 
-/// The fewest characters of a misspelt text. Shorter texts that differ by one character may be different values.
+/// A text with fewer characters does not count as misspelt: short texts that differ by one character may be different
+/// values.
 const LEAST_MISSPELT: usize = 5;
 
 /// Whether two texts differ by one typing error: a wrong, missing or extra character, or two adjacent ones swapped.
@@ -248,7 +251,7 @@ fn differ_by_one_typo(one: &str, other: &str) -> bool {
     }
 }
 
-/// Resolves character references left in a known value.
+/// Replaces character references such as `&amp;` that are left in a known value.
 fn decode_references(value: &str) -> String {
     if !value.contains('&') {
         return value.to_owned();
@@ -268,8 +271,8 @@ fn decode_references(value: &str) -> String {
     })
 }
 
-/// Whether a character, other than a comma or point, may separate groups of digits: `1'234.50` in Switzerland, `1
-/// 234,50` in France.
+/// Whether a character other than a comma or point may separate groups of digits: `1'234.50` in Switzerland, `1 234,50`
+/// in France.
 fn is_group_mark(c: char) -> bool {
     matches!(
         c,
@@ -277,7 +280,7 @@ fn is_group_mark(c: char) -> bool {
     )
 }
 
-/// The text without group marks, where one to three digits precede a mark and exactly three digits follow it.
+/// Removes group marks from a text: one to three digits precede such a mark, and exactly three digits follow it.
 fn remove_group_marks(text: &str) -> Cow<'_, str> {
     if !text.contains(is_group_mark) {
         return Cow::Borrowed(text);
@@ -300,7 +303,7 @@ fn remove_group_marks(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The only number in a text, in a normal form: no groups, no trailing zeros in the fraction.
+/// The only number in a text, in a normal form without group marks and without zeros at the end of the fraction.
 pub(crate) fn number_in(text: &str) -> Option<String> {
     let text = &*remove_group_marks(text);
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
@@ -316,8 +319,8 @@ pub(crate) fn number_in(text: &str) -> Option<String> {
         .split(run)
         .next()
         .is_some_and(|before| before.ends_with(['-', '−']));
-    // The last point or comma separates groups of digits if it is repeated, or if exactly three digits follow it and
-    // the other mark does not precede it. No group is a zero alone.
+    // The last point or comma separates groups of digits, not the fraction, if it occurs more than once. It also does
+    // if exactly three digits follow it and the other mark does not precede it, unless only a zero precedes it.
     let fraction = run.rfind(['.', ',']).filter(|&at| {
         let mark = &run[at..=at];
         let other = if mark == "." { ',' } else { '.' };
@@ -340,7 +343,7 @@ pub(crate) fn number_in(text: &str) -> Option<String> {
     })
 }
 
-/// The number in a text that contains nothing else, without its sign and leading zeros.
+/// The number in a text without other contents, but without its sign and leading zeros.
 fn amount_in(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_digit() || "+-\u{2212}()., ".contains(c);
     let number = number_in(text).filter(|_| text.chars().all(is_part))?;
@@ -439,7 +442,8 @@ mod tests {
             ("$129.00", "$219.50"),
             ("6-11", "6-10"),
             ("Readings", "Reading it"),
-            // The page lacks the sign or leading zeros of the number, or writes them in another notation.
+            // In these pairs, the page lacks the sign or leading zeros of the number, or writes them in another
+            // notation.
             ("-12345", "12345"),
             ("12345", "\u{2212}12345"),
             ("-1234.50", "1234.50-"),

@@ -1,6 +1,6 @@
-//! Parts of pages that are about another thing: boxes of related products, previous and next articles, old prices. A
-//! page that lacks its own value often has one there. So the chains that read such parts get a condition that leaves
-//! them out, such as `[not(ancestor::aside)]`.
+//! Excludes foreign parts of pages, which are about another thing: boxes of related products, previous and next
+//! articles, old prices. A page that lacks its own value often has one there. So a chain that reads such a part gets a
+//! condition that leaves it out, such as `[not(ancestor::aside)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,9 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::unions::xpath;
 
-/// How many chains are examined: of the likeliest ones, of each kind of anchor, and of chains that count no positions
-/// but read another value before the known one. The last group is ordered by the number of such pages.
+/// How many chains are examined: of the likeliest ones, of each kind of anchor, and of a third group. The third group
+/// has chains that count no positions but read another value before the known one, those with the most such pages
+/// first.
 const MOST_CHAINS: usize = 12;
 const MOST_OF_KIND: usize = 3;
 const MOST_OF_LATER: usize = 8;
@@ -28,52 +29,53 @@ const MOST_OF_LATER: usize = 8;
 /// The most conditions of one chain.
 const MOST_CONDITIONS: usize = 3;
 
-/// The most places on a page that a chain reads, and the most headings of a page, that are compared.
+/// The most places on a page that a chain reads, and the most headings of a page that are compared with them.
 const MOST_PLACES: usize = 40;
 const MOST_HEADINGS: usize = 100;
 
 /// The longest text of a heading that becomes a condition, in bytes.
 const LONGEST_HEADING: usize = 60;
 
-/// On how many pages a condition must exclude foreign values. A single page may be an exception.
+/// A condition must exclude foreign values on at least this many pages, because a single page may be an exception.
 const SHOWN_BY: usize = 2;
 
-/// The highest accepted probability that only pages without a known value have a feature by chance.
+/// A feature of pages without a known value counts only if the probability that it is a coincidence is at most this.
 const BY_CHANCE: f64 = 0.05;
 
 /// The heading of a part of a table: a cell over several columns.
 const SECTION_OF_TABLE: &str = "th[@colspan]";
 
-/// Elements that often hold what a page is not about.
+/// Elements that often hold content about other things.
 const ASIDE: [&str; 10] = [
     "aside", "footer", "nav", "header", "dialog", "template", "form", "del", "s", "strike",
 ];
 
-/// How much is subtracted from the burden of a chain with conditions. It decides between two chains that read the same.
+/// How much lower the burden of a chain with conditions is. The difference decides between two chains that read the
+/// same.
 const WORTH: f64 = 0.01;
 
-/// The burden of a condition on the order of siblings. It costs less than reading another value in addition.
+/// The burden of a condition on the order of siblings. It is lower than the cost of reading an additional, wrong value.
 const BY_ORDER: f64 = 0.1;
 
-/// A feature of a place, by which a condition can tell it from others. Kinds are sorted by how long they usually last
-/// on a site, the longest first.
+/// A feature of a place on a page, by which a condition can exclude it. The kinds are sorted by how long they usually
+/// last on a site, the longest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Feature {
-    /// Within an element of this class.
+    /// Inside an element with this tag and class.
     Class(String, String),
     Id(String),
     Property(String, String),
-    /// Within an element with this tag, one of [`ASIDE`].
+    /// Inside an element with this tag, which is one of [`ASIDE`].
     Element(String),
-    /// After a heading with this text.
+    /// Anywhere after a heading with this text.
     AfterText(String, String),
-    /// Within an element that begins with a heading of this level.
+    /// Inside an element that begins with a heading of this level.
     Headed(String, String),
-    /// After a heading of this level.
+    /// Anywhere after a heading of this level.
     After(String),
-    /// The last heading before it has this text.
+    /// The last heading before the place has this text.
     Under(String, String),
-    /// Within the first of several sibling elements with this tag and class, or within a later one of them.
+    /// Inside the first of several sibling elements with this tag and class (`First`), or inside a later one (`Later`).
     First(String, String),
     Later(String, String),
 }
@@ -145,13 +147,13 @@ fn class_step(tag: &str, class: &str) -> Option<String> {
     })
 }
 
-/// A place that a chain reads.
+/// A place on a page that a chain reads.
 struct ReadPlace {
     is_known: bool,
     features: BTreeSet<Feature>,
 }
 
-/// The places that a chain reads on a page.
+/// All places on one page that a chain reads.
 struct PageOfChain {
     has_label: bool,
     places: Vec<ReadPlace>,
@@ -160,7 +162,7 @@ struct PageOfChain {
 /// The headings of a page, each with its level and text.
 type Headings<'d> = Vec<(NodeRef<'d>, &'d str, String)>;
 
-/// For the likeliest chains that also read foreign parts of pages, the same chains without these parts.
+/// For the likeliest chains that also read foreign parts of pages, variants with conditions that exclude these parts.
 pub(crate) fn chains_without_foreign_parts(
     group: &Group<'_>,
     candidates: &[Candidate],
@@ -255,7 +257,7 @@ fn headings_of<'d>(page: &Places<'d>) -> Headings<'d> {
     headings.take(MOST_HEADINGS).collect()
 }
 
-/// The places of a chain on all pages; `None` if they cannot be found.
+/// The places that a chain reads on all pages; `None` if they cannot be found.
 fn pages_of_chain(
     group: &Group<'_>,
     candidate: &Candidate,
@@ -264,7 +266,7 @@ fn pages_of_chain(
     headings: &[Headings<'_>],
 ) -> Option<Vec<PageOfChain>> {
     let xpath = XPath::compile(expression).ok()?;
-    // With further processors, the value may be only a part of the text of its place.
+    // If further processors follow, the value may be only a part of the text of its place.
     let is_part = candidate.processors.len() > 2;
     let of_page = |(number, page): (usize, &Places<'_>)| {
         let label = labels.iter().find(|label| label.page == number);
@@ -289,7 +291,7 @@ fn pages_of_chain(
             })
         });
         let places: Vec<ReadPlace> = places.collect::<Option<_>>()?;
-        // If no known value is read on a page that has some, its record may be wrong, so the page is no evidence.
+        // If a page has known values and none of them is read, its record may be wrong. Then the page is no evidence.
         let has_label = places.iter().any(|place| place.is_known);
         let is_unclear = label.is_some() && !has_label;
         Some(PageOfChain {
@@ -357,7 +359,7 @@ fn features_of(node: NodeRef<'_>, headings: &Headings<'_>, leaks: &Leaks) -> BTr
     features
 }
 
-/// Whether an element is the first of several siblings like it, or a later one.
+/// The feature that an element is the first of several siblings with the same tag and class, or a later one.
 fn sibling_order_feature(
     node: NodeRef<'_>,
     tag: &str,
@@ -383,8 +385,7 @@ fn is_heading(tag: &str) -> bool {
     matches!(tag, "h2" | "h3" | "h4" | "h5" | "h6")
 }
 
-/// Chooses the features by which places are excluded. They exclude places not known to be right, and never a known
-/// value that the chain reads.
+/// Chooses features that exclude places not known to be right. They never exclude a known value that the chain reads.
 fn choose_conditions(pages: &[PageOfChain], multiple: bool, has_shape: bool) -> Vec<Feature> {
     let mut chosen: Vec<Feature> = Vec::new();
     while chosen.len() < MOST_CONDITIONS {
@@ -398,7 +399,7 @@ fn choose_conditions(pages: &[PageOfChain], multiple: bool, has_shape: bool) -> 
     chosen
 }
 
-/// The places of a page that no chosen feature excludes, nor `more`.
+/// The places of a page that are excluded neither by a chosen feature nor by `more`.
 fn remaining_places<'p>(
     page: &'p PageOfChain,
     chosen: &'p [Feature],
@@ -410,7 +411,7 @@ fn remaining_places<'p>(
     })
 }
 
-/// How many known values a page still yields, and how many others.
+/// How many known values and how many other values a page still yields.
 fn count_known_and_others(
     page: &PageOfChain,
     chosen: &[Feature],
@@ -430,7 +431,7 @@ fn count_known_and_others(
     }
 }
 
-/// The feature that excludes the most unknown values on pages with a known value. No page may lose a known value by it.
+/// The feature that excludes the most other values on pages with a known value. It must exclude no known value.
 fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
     let labelled: Vec<&PageOfChain> = pages.iter().filter(|page| page.has_label).collect();
     let before: Vec<(usize, usize)> = labelled
@@ -461,8 +462,8 @@ fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Op
     best.map(|(_, feature)| feature.clone())
 }
 
-/// A feature of the elements around values on many pages without a known value, but around no known value. Pages with
-/// this feature probably lack a value of their own.
+/// A feature that many values on pages without a known value have, but no known value has. Pages with this feature
+/// probably lack a value of their own.
 fn foreign_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
     let (labelled, others): (Vec<&PageOfChain>, Vec<&PageOfChain>) =
         pages.iter().partition(|page| page.has_label);
@@ -495,7 +496,7 @@ fn foreign_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) ->
         count >= SHOWN_BY && by_chance.product::<f64>() < BY_CHANCE
     };
     let foreign = counts.into_iter().filter(|(_, count)| is_foreign(*count));
-    // Among features on equally many pages, the first kind wins.
+    // If several features occur on the most pages, the first kind is chosen.
     let best = foreign.rev().max_by_key(|(_, count)| *count);
     best.map(|(feature, _)| feature.clone())
 }

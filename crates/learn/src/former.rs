@@ -1,4 +1,5 @@
-//! What a repair knows besides the earlier values: the chains that read them, and the pages on which they read nothing.
+//! What a repair of a mapping knows besides the earlier values: the former chains, which read these values, and the
+//! pages on which they read nothing.
 
 use serde_json::{Value, json};
 use webfill_mapping::PageKind;
@@ -14,10 +15,10 @@ use crate::types::Page;
 /// The processors by which a chain finds its place.
 const SELECTING: [&str; 5] = ["xpath", "css", "json_ld", "jsonpath", "meta"];
 
-/// Processors that are no particular step of a former chain, because learned chains end in them anyway.
+/// Processors that show nothing about a former chain, because learned chains end with them anyway.
 const COMMON: [&str; 3] = ["collapse_whitespace", "trim", "first"];
 
-/// The most values of a page that are searched for.
+/// The most values of a page for which places are searched.
 const MOST_VALUES: usize = 3;
 
 /// The most places of each value on which the former steps are tried.
@@ -26,20 +27,20 @@ const MOST_TRIED: usize = 12;
 /// The most places of a page that are used.
 const MOST_USED: usize = 4;
 
-/// Only this many characters of a value are searched for, as the former chain may have changed its end.
+/// How many characters of a value are searched for. The former chain may have changed the end of the value.
 const BEGINNING: usize = 24;
 
-/// How many pages must show that the chain reads nothing where the value is missing.
+/// At least this many pages must show that a chain reads nothing if the value is missing.
 const ENOUGH: usize = 8;
 
-/// The share of the earlier values that a chain must find again on such pages.
+/// The share of the earlier values that a chain must read again to prove that.
 const FOUND: f64 = 0.9;
 
-/// The processors that the former chains of a field applied to the text after they had found its place.
+/// The processors that a field's former chains applied to the text of a place after they had found it.
 pub(crate) struct FormerSteps(Vec<Vec<Value>>);
 
 impl FormerSteps {
-    /// The steps of a field of a mapping.
+    /// Takes the steps from a field of the former mapping.
     pub(crate) fn of_field(field: &Value) -> FormerSteps {
         let alternatives = field["alternatives"].as_array().into_iter().flatten();
         let chains = std::iter::once(&field["processors"]).chain(alternatives);
@@ -82,7 +83,8 @@ impl FormerSteps {
         }
     }
 
-    /// Whether a chain ends in former steps with a pattern that finds the value by the words beside it.
+    /// Whether a chain ends with former steps that have a pattern with words, so that it finds the value by the words
+    /// beside it.
     pub(crate) fn find_by_words(&self, processors: &[Value]) -> bool {
         let finds_by_words = |step: &Value| {
             let pattern = step["parameters"]["pattern"].as_str();
@@ -93,7 +95,7 @@ impl FormerSteps {
     }
 }
 
-/// The places from whose text these steps make known values of the page, the best first.
+/// The places of the page from whose text these steps extract known values, the best first.
 fn places_for(page: &Places<'_>, label: &Label, steps: &[Value], multiple: bool) -> Vec<usize> {
     let wanted = label.wanted.iter().take(MOST_VALUES);
     let mut places: Vec<(usize, &str)> = Vec::new();
@@ -141,7 +143,7 @@ fn beginning_of(wanted: &KnownValue) -> &str {
     &wanted.text[..end.map_or(wanted.text.len(), |(end, _)| end)]
 }
 
-/// The values that the steps yield for each text.
+/// The values that the steps extract from each text.
 fn results_of(steps: &[Value], texts: &[&str], page: &Page) -> Vec<Reading> {
     if texts.is_empty() {
         return Vec::new();
@@ -166,9 +168,9 @@ fn results_of(steps: &[Value], texts: &[&str], page: &Page) -> Vec<Reading> {
         .collect()
 }
 
-/// Whether a repair's pages show that a chain reads no other value in place of a missing one. It must read nearly all
-/// earlier values and nothing on pages that had none. Pages of a repair are not chosen for their known values, so such
-/// a chain needs no condition.
+/// Whether the pages of a repair show that a chain does not read another value if its own is missing. It must read
+/// nearly all earlier values, and nothing on pages that had none. The pages of a repair are not chosen for having known
+/// values, so such a chain needs no condition.
 pub(crate) fn shows_no_stand_in(readings: &[Reading], labels: &[Label]) -> bool {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let known: Vec<&Label> = known.collect();

@@ -1,10 +1,13 @@
-//! Forms: a page writes a value in another form than the record. There is a small, closed set of forms, each expressed
-//! by ordinary processors. Numbers and amounts: without their words (`6 ft 5 in` as `6-5`), marks between digits,
-//! fractions, a missing or another unit or sign, units a power of ten apart. Times: durations, times of day, dates in
-//! another order. Others: reordered names, capitals, national telephone numbers, relative links, yes and no.
+//! Forms: ways in which a page writes a value differently from the record. It is a small, closed set, each form being
+//! expressed by ordinary processors.
 //!
-//! Known values decide: a form is used only if several pages show the same one, and it must read their values like any
-//! other chain.
+//! - Numbers and amounts: without their words (`6 ft 5 in` as `6-5`), marks between digits, fractions, a missing or
+//!   another unit or sign, units a power of ten apart.
+//! - Times: durations, times of day, dates in another order.
+//! - Others: reordered names, capitals, national telephone numbers, relative links, yes and no.
+//!
+//! Known values decide: a form is used only if several pages show it, and it must read their values like any other
+//! chain.
 
 use std::sync::LazyLock;
 
@@ -22,7 +25,7 @@ use crate::places::{PlaceKind, Places};
 use crate::telephones;
 use crate::truth_words;
 
-/// On how many pages the same form must occur before it is used.
+/// A form must occur on at least this many pages before it is used.
 pub(crate) const SHOWN_BY: usize = 2;
 
 /// The longest text from which numbers are taken as a value.
@@ -37,7 +40,7 @@ const MOST_PLACES: usize = 6;
 /// The longest unit or sign.
 pub(crate) const LONGEST_AFFIX: usize = 12;
 
-/// A place that has the value in another form, and the processors that convert it to the value.
+/// A place that has the value in another form, with the processors that convert its text to the value.
 pub(crate) struct ConvertedPlace {
     pub(crate) place: usize,
     pub(crate) processors: Vec<Value>,
@@ -84,7 +87,7 @@ fn find_durations(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// Finds texts of as many full stars as the number `value`, alone or filled up to five with empty stars.
+/// Finds texts with as many full stars as the number `value`, alone or filled up to five with empty stars.
 fn find_stars(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     const MOST_STARS: usize = 5;
     let Some(number) = value
@@ -111,13 +114,13 @@ fn find_stars(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// A time of day in a text, on a clock of 12 or 24 hours.
+/// Patterns of a time of day in a text, on a clock of 12 hours and on one of 24 hours.
 const TIMES: [&str; 2] = [
     r"(?:.*?[^\d:.])??(\d{1,2}(?:[:.]\d{2})?\s*[ap]\.?m\b\.?)",
     r"(?:.*?[^\d:.+])??(\d{1,2}:\d{2})",
 ];
 
-/// Patterns that reject texts with two times on a clock of 12 or 24 hours, and ranges such as `10-2 pm`.
+/// Patterns that reject texts with two times, on a clock of 12 or 24 hours, and ranges such as `10-2 pm`.
 const NOT_TWO_TIMES: [&str; 2] = [
     r"(?!.*\d\s*[ap]\.?m\b.*\d\s*[ap]\.?m\b)",
     r"(?!.*\d:\d\d.*\d:\d\d)",
@@ -131,7 +134,7 @@ static TIME_IN_TEXT: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The patterns, for 12 and 24 hours, that extract a time of day from a text with only one.
+/// The patterns for 12 and 24 hours that extract a time of day from a text with only one time.
 fn patterns_of_times() -> [String; 2] {
     let [of_12, of_24] = TIMES;
     let [not_two_of_12, not_two_of_24] = NOT_TWO_TIMES;
@@ -192,7 +195,7 @@ fn find_relative_links(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// Finds `class` attributes, such as those of icons, that mean the known `true` or `false`.
+/// Finds `class` attributes, such as those of icons, that stand for the known `true` or `false`.
 fn find_truth_classes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let Some((class_means, processors)) = truth_words::class_test_and_processors(value) else {
         return Vec::new();
@@ -208,7 +211,7 @@ fn find_truth_classes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// Finds words and signs that pages have in place of the known `true` or `false`.
+/// Finds words and signs on the page that stand for the known `true` or `false`.
 fn find_truth_words(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let Some((words, map)) = truth_words::page_words(value) else {
         return Vec::new();
@@ -230,7 +233,7 @@ pub(crate) fn replace_processor(find: &str, with: &str) -> Value {
 static NUMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d+(?:\.\d+)?").expect("constant pattern"));
 
-/// The texts before, between and after the numbers of a text, and these numbers.
+/// Splits a text into its numbers, and the texts before, between and after them.
 fn split_at_numbers(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut words, mut numbers, mut end) = (Vec::new(), Vec::new(), 0);
     for number in NUMBER.find_iter(text) {
@@ -242,7 +245,7 @@ fn split_at_numbers(text: &str) -> (Vec<&str>, Vec<&str>) {
     (words, numbers)
 }
 
-/// Finds texts whose first numbers are the two or more numbers of the value, in the same order, but whose words differ.
+/// Finds texts that begin with the same two or more numbers as the value, in the same order, but with other words.
 /// Further numbers may follow, such as the same measure in inches.
 fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
     let (marks, numbers) = split_at_numbers(value);
@@ -278,7 +281,7 @@ fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
                 with += &format!("${{{}}}", at + 1);
             }
         }
-        // A pattern for the whole text comes first, so that texts of other forms are not converted.
+        // First, a pattern must match the whole text, so that texts of other forms are not converted.
         let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
         Some(ConvertedPlace {
             place: at,
@@ -288,10 +291,11 @@ fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
     formed.take(MOST_PLACES).collect()
 }
 
-/// The text as a pattern that accepts any white space in place of its own.
+/// Turns a text into a pattern that accepts any white space in place of its spaces.
 pub(crate) fn pattern_with_any_space(text: &str) -> String {
     if !text.is_empty() && text.trim().is_empty() {
-        // White space alone must match at least one space: without a space, two numbers would become one.
+        // A text of white space alone must match at least one space, because without a space two numbers would become
+        // one.
         return String::from(r"\s+");
     }
     let escaped: Vec<String> = text.split(' ').map(regex::escape).collect();
@@ -345,7 +349,7 @@ fn find_without_affixes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
         return Vec::new();
     };
     let (before, number, behind) = (&parts[1], &parts[2], &parts[3]);
-    // A minus sign would make it a different number.
+    // With a minus sign, it would be another number.
     if before.len() + behind.len() == 0 || before.contains(['-', '\u{2212}']) {
         return Vec::new();
     }
@@ -370,7 +374,8 @@ static ORDERED_DAY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d{1,4})([./-])(\d{1,2})([./-])(\d{1,4})$").expect("constant pattern")
 });
 
-/// All ways to convert a text with the same meaning to the record's form, each as processors. Empty if there is none.
+/// All ways to convert a text with the same meaning to the record's form, each as a list of processors. Empty if there
+/// is none.
 pub(crate) fn conversions(wanted: &KnownValue, text: &str) -> Vec<Vec<Value>> {
     let value = &wanted.text;
     let mut ways: Vec<Vec<Value>> = spelling_conversion(text, value)
@@ -391,8 +396,8 @@ pub(crate) fn conversions(wanted: &KnownValue, text: &str) -> Vec<Vec<Value>> {
     ways
 }
 
-/// The processors that convert an ISO 8601 day to the record's form. There are several if `value` does not show which
-/// number is the day.
+/// The processors that convert a day in ISO 8601 to the record's form. There are several ways if `value` does not show
+/// which number is the day.
 fn day_conversion(iso: &str, value: &str) -> Vec<Value> {
     let Some(parts) = ORDERED_DAY.captures(value) else {
         return Vec::new();
@@ -431,8 +436,8 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The processors that convert an ISO 8601 day to the record's form, with the English name of the month or its first
-/// three letters. May has the same name in both forms, so other known values decide.
+/// The ways to convert a day in ISO 8601 to the record's form, with the English name of the month or its first three
+/// letters. For May, both are the same, so other known values decide.
 fn named_day_conversions(iso: &str, value: &str) -> Vec<Vec<Value>> {
     let parts: Vec<&str> = iso.split('-').collect();
     let [year, month, day] = parts[..] else {
@@ -454,7 +459,7 @@ fn named_day_conversions(iso: &str, value: &str) -> Vec<Vec<Value>> {
             (r"^(\d{4})-(\d{2})-(\d{2})$", day),
             (r"^(\d{4})-(\d{2})-0?(\d+)$", bare),
         ] {
-            // A control character stands for each part, so that inserted text is not replaced again.
+            // A control character stands for each part of the date, so that inserted text is not replaced again.
             let mut form = value.to_owned();
             for (what, part) in [(year, "\u{1}"), (name, "\u{2}"), (day, "\u{3}")] {
                 if form.matches(what).count() != 1 {
@@ -462,8 +467,7 @@ fn named_day_conversions(iso: &str, value: &str) -> Vec<Vec<Value>> {
                 }
                 form = form.replacen(what, part, 1);
             }
-            // If letters or digits remain, such as the name of a weekday, they would be right for other dates only by
-            // chance.
+            // Letters or digits that remain, such as the name of a weekday, would be wrong for most other dates.
             if form.is_empty() || form.contains(char::is_alphanumeric) {
                 continue;
             }
@@ -486,7 +490,7 @@ pub(crate) fn names_month(processor: &Value) -> bool {
     find.is_some_and(|find| find.starts_with("{m"))
 }
 
-/// The processors that convert a number or text to the record's form, which has the same digits and letters.
+/// The processors that convert a number or text to the record's form, if both have the same digits and letters.
 fn spelling_conversion(text: &str, value: &str) -> Option<Value> {
     if text == value {
         return None;
@@ -540,7 +544,7 @@ mod tests {
         assert_eq!(with("2010-05-25", "25.05.2010"), ["$3.$2.$1"]);
         assert_eq!(with("2010-05-25", "5/25/2010"), ["$2/$3/$1"]);
         assert_eq!(with("2010-05-25", "25/06/2010"), [""; 0]);
-        // Both orders of day and month are possible, and other known values decide.
+        // Either number may be the day, so both orders are returned, and other known values decide.
         assert_eq!(with("2010-05-05", "05/05/2010"), ["$3/$2/$1", "$2/$3/$1"]);
         assert_eq!(with("2010-05-25", "2010-05-25"), [""; 0]);
     }
@@ -560,7 +564,7 @@ mod tests {
             assert_eq!(forms(iso, value), expected, "{value}");
         };
         let (month_first, day_first) = ("{m${2}} ${3}, ${1}", "${3} {m${2}} ${1}");
-        // The day 25 does not show whether leading zeros are kept.
+        // The day 25 does not show whether a day below 10 gets a leading zero.
         of(
             "2010-09-25",
             "September 25, 2010",

@@ -1,4 +1,4 @@
-//! Fractions of one character: `2½` on a page is `2 1/2` or `2.5` in a record.
+//! Fractions written as one character: `2½` on a page is `2 1/2` or `2.5` in a record.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,11 @@ use crate::places::Places;
 /// The most places on a page that are converted for one value.
 const MOST_PLACES: usize = 6;
 
-/// The longest text that has a fraction.
+/// The longest text that is searched for a fraction, in bytes.
 const LONGEST: usize = 40;
 
-/// Each fraction character, its form with a slash, and its digits after the decimal point if these are exact.
+/// Each fraction character, its form with a slash, and its digits after the decimal point. These are empty if they
+/// never end.
 const FRACTIONS: [(char, &str, &str); 9] = [
     ('\u{bd}', "1/2", "5"),
     ('\u{bc}', "1/4", "25"),
@@ -30,7 +31,7 @@ fn is_fraction(c: char) -> bool {
     FRACTIONS.iter().any(|(fraction, ..)| *fraction == c)
 }
 
-/// Finds texts with a fraction character whose value the record writes with a slash or a decimal point.
+/// Finds texts with a fraction character that the record writes with a slash or a decimal point.
 pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
     if !value.contains(['/', '.']) || !value.bytes().any(|b| b.is_ascii_digit()) {
         return Vec::new();
@@ -55,7 +56,8 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
     found.take(MOST_PLACES).collect()
 }
 
-/// The processor that extracts the value from a longer text; `Some(None)` if the whole text is the value.
+/// The processor that extracts the value from a longer text. `Some(None)` if the whole text is the value, and `None` if
+/// there is no such processor.
 fn part_processor(text: &str, value: &str, leaks: &Leaks) -> Option<Option<Value>> {
     if text == value {
         return Some(None);

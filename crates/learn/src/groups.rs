@@ -1,4 +1,4 @@
-//! Groups the pages of one site and layout. One mapping can serve such a group.
+//! Groups pages of the same site and layout, so that one mapping can serve each group.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use webfill_urls::site;
 
 use crate::types::Page;
 
-/// Groups pages by the sketches of their trees. A group holds indexes of `pages`; groups are in the order in which
-/// they first appear.
+/// Groups pages by the sketches (hashes of the layout) of their trees. A group holds indexes of `pages`; groups are in
+/// the order in which they first appear.
 pub(crate) fn group_pages(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<Vec<usize>> {
     let mut by_site: BTreeMap<String, Vec<(String, Vec<usize>)>> = BTreeMap::new();
     for (index, (page, sketch)) in pages.iter().zip(sketches).enumerate() {

@@ -1,5 +1,5 @@
-//! Guards: if the known values look alike, the values that a chain reads must look like them. A page that lacks the
-//! value may have something else in its place, and then it is better to read nothing.
+//! Guards: last steps of a chain that drop values that do not look like the known ones. A page that lacks the value may
+//! have something else in its place, and then it is better to read nothing.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,18 @@ use crate::page_group::Group;
 use crate::score::{Label, reads_truncated, trusted_labels};
 use crate::shape::{self, Lengths};
 
-/// How many distinct values are needed to show a common form.
+/// How many different known values are needed to show a common form.
 const ENOUGH: usize = 3;
 
-/// The share of the values read on all pages that a pattern must match. It is not all of them, because the known values
-/// may be too few to show all forms.
+/// The share of all read values that a guard's pattern must match. It is below 1, because the known values may be too
+/// few to show all forms.
 const MATCHED: f64 = 0.95;
 
-/// How many times longer than the longest known telephone number another one may be.
+/// A telephone number may be this many times longer than the longest known one.
 const LONGER: f64 = 1.5;
 
-/// How many digits fewer than the shortest known telephone number another one may have, and the fewest in any case.
+/// A telephone number may have this many digits fewer than the shortest known one (`SHORTER`), but never fewer than
+/// `SHORTEST`.
 const SHORTER: usize = 3;
 const SHORTEST: usize = 4;
 
@@ -53,23 +54,23 @@ impl Guard {
         (self.accepts)(text)
     }
 
-    /// Whether the guard checks the form of values, not only that they are complete.
+    /// Whether the guard checks the form of values, and not only that they are not truncated.
     pub(crate) fn has_shape(&self) -> bool {
         self.processor["parameters"]["pattern"] != WHOLE
     }
 
-    /// Whether the guard keeps every correct value that the chain reads.
+    /// Whether the guard accepts every correct value that the candidate `one` reads.
     pub(crate) fn keeps_correct_values(&self, found: &LearnedField, one: usize) -> bool {
         correct_values(found, one).all(|value| (self.accepts)(&value.text))
     }
 }
 
-/// The guard for the readings of a chain, if it needs one.
+/// The guard for a chain, judged by its readings, if it needs one.
 pub(crate) fn guard_for_readings(found: &LearnedField, one: usize) -> Option<Guard> {
     shape_guard(found, one).or_else(|| truncation_guard(found, one))
 }
 
-/// A guard that drops truncated values.
+/// A guard that drops truncated values, if the chain reads any.
 fn truncation_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     reads_truncated(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
         processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),
@@ -77,10 +78,10 @@ fn truncation_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     })
 }
 
-/// A guard that drops texts of the layout, such as breadcrumbs. Such a text is not a known value, but occurs on nearly
-/// all pages with a known value.
+/// A guard that drops texts of the layout, such as breadcrumbs. These are not known values, but are read on nearly all
+/// pages with a known value.
 pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) -> Option<Guard> {
-    /// The fewest pages with a known value. From fewer pages, texts of the layout cannot be recognised.
+    /// With fewer pages that have a known value, texts of the layout cannot be recognised.
     const LEAST: usize = 5;
     const SHARE: f64 = 0.8;
     const MOST_TEXTS: usize = 5;
@@ -109,7 +110,8 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
         .map(|value| value.text.as_str())
         .collect();
     texts.sort_unstable();
-    // A text that is read on a single page may be its value, which other pages show among links to related pages.
+    // A text that is read on a single page does not count: it may be the page's own value, which other pages show among
+    // their related links.
     texts = texts
         .chunk_by(|a, b| a == b)
         .filter(|same| same.len() > 1)
@@ -131,8 +133,8 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
     })
 }
 
-/// Whether the known values have a common shape, as codes and mail addresses do. Then unknown values are recognised by
-/// their shape at any place.
+/// Whether the known values have a common shape, as codes and mail addresses do. Then other values are recognised by
+/// their shape, wherever they are.
 pub(crate) fn have_common_shape(labels: &[Label]) -> bool {
     let values = labels.iter().flat_map(|label| &label.wanted);
     let values: BTreeSet<&str> = values.map(|value| value.text.as_str()).collect();
@@ -147,10 +149,10 @@ pub fn drops_truncated_texts(processor: &Value) -> bool {
     processor["parameters"]["pattern"] == WHOLE
 }
 
-/// Matches a text that does not end in a mark of truncation.
+/// A pattern that matches texts that do not end in a mark of truncation.
 const WHOLE: &str = r"^(?![\s\S]*(?:\.\.\.|…|\[\s*(?:\.\.\.|…)\s*\]|\(\s*(?:\.\.\.|…)\s*\))\s*$)";
 
-/// A guard for values with a common shape.
+/// A guard that accepts only values with the common shape of the known ones, if there is such a shape.
 fn shape_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     let mut values: Vec<&str> = correct_values(found, one)
         .map(|value| value.text.as_str())
@@ -173,7 +175,7 @@ fn shape_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     };
     let is_phone = |value: &&str| Spelling::new(value).into_phone_digits().is_some();
     let code = match values.iter().all(is_phone) {
-        // Telephone numbers are written in many ways, so the pattern of codes is not used.
+        // Telephone numbers are written in many ways, so the pattern of codes would be too strict for them.
         true => None,
         false => shape::code_pattern(values.iter().copied(), Lengths::Proven),
     };
@@ -193,7 +195,7 @@ fn anchor_pattern(code: String) -> String {
     format!("^{code}$")
 }
 
-/// The first value of a reading, or all of them if the field is a list.
+/// A function that gives the first value of a reading, or all values if the field is a list.
 fn value_selector(found: &LearnedField) -> impl Fn(&Reading) -> &[Spelling] + use<> {
     let most = if found.multiple { usize::MAX } else { 1 };
     move |reading| &reading.values[..reading.values.len().min(most)]
@@ -209,15 +211,16 @@ fn correct_values(found: &LearnedField, one: usize) -> impl Iterator<Item = &Spe
     found.labels.iter().flat_map(of_label)
 }
 
-/// The pattern of telephone numbers in several notations: digits with marks between them, and about the same number of
-/// digits.
+/// A pattern of telephone numbers in several notations: digits with marks between them, and about as many digits as the
+/// known numbers.
 fn loose_phone_pattern(values: &[&str]) -> Option<String> {
     let is_mark = |c: char| " +-./(),:".contains(c);
     let is_number = |value: &&str| value.chars().all(|c| c.is_ascii_digit() || is_mark(c));
     let digits = |value: &&str| value.bytes().filter(u8::is_ascii_digit).count();
     let least = values.iter().map(digits).min()?.saturating_sub(SHORTER);
     let longest = values.iter().map(|value| value.len()).max()?;
-    // Plain numbers of seven digits need not be telephone numbers: another page may have a smaller number.
+    // Without such a sign, numbers of seven digits need not be telephone numbers: another page may have a smaller
+    // number.
     let is_dialled = |value: &&str| {
         value.starts_with(['0', '+']) || value.chars().any(|c| is_mark(c) && !".,".contains(c))
     };

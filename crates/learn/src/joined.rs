@@ -1,4 +1,4 @@
-//! Lists in one text: known values separated by the same few characters.
+//! Lists in one text: several known values that the page separates by the same few characters.
 
 use serde_json::{Value, json};
 
@@ -11,17 +11,17 @@ const MOST: usize = 12;
 /// The most known values that are searched for in a text.
 const MOST_VALUES: usize = 30;
 
-/// The most bytes between two values of a list.
+/// The most bytes between two values of such a list.
 const LONGEST: usize = 8;
 
-/// Words that may join the last value to those before it.
+/// Words that may join the last value of a list to the others.
 const WORDS: [&str; 6] = ["and", "und", "et", "y", "e", "or"];
 
 /// A text that contains several known values.
 pub(crate) struct JoinedValues {
     /// The index of the text among the page's places.
     pub(crate) place: usize,
-    /// The range from the first value to the last, in bytes.
+    /// The range from the first value to the last, as byte indexes in the text.
     pub(crate) start: usize,
     pub(crate) end: usize,
     /// The texts between the values.
@@ -29,7 +29,7 @@ pub(crate) struct JoinedValues {
 }
 
 impl JoinedValues {
-    /// The processor that splits the values.
+    /// The processor that splits the text into its values.
     pub(crate) fn split_processor(&self) -> Value {
         if let [only] = self.separators.as_slice() {
             return json!({"type": "split", "parameters": {"separator": only}});
@@ -60,7 +60,7 @@ fn match_joined(place: usize, text: &str, wanted: &[KnownValue]) -> Option<Joine
         let start = text.find(value.text.as_str());
         spans.extend(start.map(|start| (start, start + value.text.len())));
     }
-    // If a text lacks most of the known values, it contains the rest by coincidence.
+    // A text that lacks most of the known values contains the others by coincidence.
     if spans.len() < 2 || spans.len() * 2 < wanted.len() {
         return None;
     }
@@ -75,7 +75,7 @@ fn match_joined(place: usize, text: &str, wanted: &[KnownValue]) -> Option<Joine
             separators.push(between.to_owned());
         }
     }
-    // Longer separators first: `, and ` must be tried before `, `.
+    // Longer separators come first: `, and ` must be tried before `, `.
     separators.sort_by_key(|one| (usize::MAX - one.len(), one.clone()));
     let (first, last) = (spans.first()?, spans.last()?);
     (separators.len() <= 3).then_some(JoinedValues {
@@ -86,7 +86,7 @@ fn match_joined(place: usize, text: &str, wanted: &[KnownValue]) -> Option<Joine
     })
 }
 
-/// Whether the text consists of marks and spaces, or is a joining word.
+/// Whether the text between two values consists of marks and spaces, or is a joining word such as `and`.
 fn is_separator(between: &str) -> bool {
     let has_mark = between
         .chars()

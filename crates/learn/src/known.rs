@@ -1,4 +1,4 @@
-//! The known values of a group of pages, from records and from statements of a person. Statements count more.
+//! The known values of a group of pages. They come from records, or from statements of a person, which count more.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::types::{FieldStatement, Page};
 
-/// The most values of one field of one page that are used.
+/// The most known values of one field on one page that are used.
 const MOST_VALUES: usize = 100;
 
 /// The fields to learn, sorted by name.
@@ -28,7 +28,7 @@ pub(crate) fn fields_to_learn(pages: &[Page], wanted: &[String]) -> Vec<String> 
     }
 }
 
-/// All known values, folded.
+/// All known values of these pages, folded (in the form in which spellings are compared).
 pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeSet<String> {
     let mut folded = BTreeSet::new();
     for page in pages {
@@ -41,8 +41,8 @@ pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeS
     folded
 }
 
-/// The known values of a field for each page (labels), and the places that a person pointed at, as pairs of page and
-/// place.
+/// The known values of a field for each page (labels), and the places that a person has pointed at, as pairs of page
+/// and place.
 pub(crate) fn labels_and_pointed_places(
     pages: &[Places<'_>],
     field: &str,

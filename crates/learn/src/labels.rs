@@ -7,13 +7,13 @@ use crate::places::{Place, PlaceKind, Places};
 /// The most characters of a label.
 const LONGEST: usize = 40;
 
-/// Known values shorter than this, such as `2`, occur in too many texts by chance.
+/// Known values with fewer characters, such as `2`, occur in too many texts by chance.
 const SHORTEST: usize = 3;
 
-/// Known values of at least this length do not occur within other words by chance.
+/// Known values with at least this many characters do not occur inside other words by chance.
 const LONG: usize = 6;
 
-/// The known values. No candidate may depend on one of them, because it would work on one page only.
+/// The known values, in the role of texts that a chain must not contain: it would work on one page only.
 pub(crate) struct Leaks(BTreeSet<String>);
 
 impl Leaks {
@@ -31,7 +31,7 @@ impl Leaks {
             _ => false,
         };
         let has = |text: &str| self.0.contains(text);
-        // A class, an id or a URL may contain the value with other separators than spaces.
+        // A class, an id or a URL may contain the value with separators such as `-` in place of spaces.
         let spaced = folded.replace(['-', '_', '/', '.'], " ");
         let is_slug =
             |known: &String| known.chars().count() >= SHORTEST && is_word_of(known, &spaced);
@@ -39,8 +39,8 @@ impl Leaks {
         is_written || self.0.iter().any(|known| is_in(known) || is_slug(known))
     }
 
-    /// Whether a capitalised word of a text is also a word of a known value: `Hopper in` shares a surname with a
-    /// person.
+    /// Whether a capitalised word of a text is also a word of a known value: `Hopper in` shares a name with `Grace
+    /// Hopper`.
     pub(crate) fn share_name_with(&self, text: &str) -> bool {
         let mut names = text
             .split(|c: char| !c.is_alphanumeric())
@@ -59,7 +59,7 @@ fn is_word_of(known: &str, text: &str) -> bool {
     })
 }
 
-/// The labels of a group of pages. Some pages may write a colon after a label that others write without.
+/// The labels of a group of pages. Some pages may write a label with a colon, and others without.
 pub(crate) struct Labels(HashMap<String, Forms>);
 
 /// The forms in which pages write a label.
@@ -67,7 +67,7 @@ pub(crate) struct Labels(HashMap<String, Forms>);
 struct Forms {
     with_colon: bool,
     without: bool,
-    /// Whether one page has both the form with a colon and the form without. Then they are different labels.
+    /// Whether one page has the label both with and without a colon. Then these are two different labels.
     differ: bool,
 }
 
@@ -112,7 +112,8 @@ impl Labels {
         }
         let most = (pages.len() / 2).max(2);
         counts.retain(|text, count| {
-            // In a small group of pages, counting proves nothing, so every text that looks like a label is one.
+            // In a small group, the number of pages proves nothing. So every text that looks like a label counts as
+            // one.
             let is_common = count.pages >= most;
             let is_likely =
                 count.is_marked && (pages.len() < 3 || count.pages >= (pages.len() / 5).max(2));
@@ -132,7 +133,7 @@ impl Labels {
         self.0.contains_key(without_colon(text))
     }
 
-    /// The label as other pages write it, if they write it differently.
+    /// The label as other pages write it (with or without a colon), if they write it differently.
     pub(crate) fn other_form(&self, text: &str) -> Option<String> {
         let bare = without_colon(text);
         let forms = self.0.get(bare).filter(|forms| !forms.differ)?;

@@ -1,4 +1,4 @@
-//! The steps of learning, from pages to mappings.
+//! The whole process of learning, from pages to mappings.
 
 use serde_json::{Value, json};
 use webfill_document::{Document, Limits as DocumentLimits};
@@ -18,7 +18,7 @@ use crate::types::{FieldReport, LearnError, Learned, LeftOut, Page, Task};
 use crate::url_patterns;
 
 /// Learns a mapping for each group of pages of one site and layout that have known values. `other_urls` are pages of
-/// the sites that are of another kind; the patterns match as few of them as possible.
+/// the same sites that are of another kind; the URL patterns match as few of them as possible.
 ///
 /// # Errors
 ///
@@ -27,8 +27,8 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
     learn_with_links(pages, &[], other_urls, task)
 }
 
-/// Like [`learn`], with the `links` of all records, including those to pages that are not given. The patterns are made
-/// wide enough for them.
+/// Like [`learn`], but with the `links` of all records, including links to pages that are not given. The URL patterns
+/// are made wide enough for them.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ pub fn learn_with_links(
     if fields.is_empty() {
         return Err(LearnError::NothingKnown);
     }
-    // Each tree is dropped before the next page is parsed: the trees of all pages together would be too large.
+    // Only one tree at a time is in memory, because the trees of all pages together would be too large.
     let sketches = pages.iter().map(|page| parse_page(page, 8).sketch());
     let groups =
         url_patterns::merge_inseparable_groups(group_pages(pages, sketches.collect()), pages);
@@ -94,7 +94,7 @@ pub fn learn_with_links(
     Ok(learned)
 }
 
-/// The `url_parsers` of a group.
+/// Learns the `url_parsers` of a group: the links to pages that have further values of the records.
 fn learn_links(pages: &[Page], learnt: &[LearnedGroup], at: usize, task: &Task) -> Vec<Value> {
     let pairs = links::link_pairs(pages, learnt, at);
     if pairs.is_empty() {
@@ -132,7 +132,7 @@ pub(crate) fn check_task(pages: &[Page], task: &Task) -> Result<(), LearnError> 
     Ok(())
 }
 
-/// The trees of these pages. They share a memory limit.
+/// Parses these pages. Their trees share a memory limit.
 pub(crate) fn parse_pages(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
     let trees = chosen
         .iter()
@@ -140,7 +140,7 @@ pub(crate) fn parse_pages(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
     trees.collect()
 }
 
-/// The tree of a page, given that `pages` trees share the memory.
+/// Parses a page, with its share of the memory for `pages` trees.
 pub(crate) fn parse_page(page: &Page, pages: usize) -> Document {
     let memory = ((1usize << 30) / pages.max(1)).clamp(8 << 20, 128 << 20);
     let limits = DocumentLimits {
@@ -155,7 +155,7 @@ pub(crate) fn parse_page(page: &Page, pages: usize) -> Document {
     }
 }
 
-/// The pages of a group that are used for learning. Those with the most known values are preferred.
+/// Chooses the pages of a group from which to learn. Pages with the most known values come first.
 fn choose_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     let knows = |page: &usize| {
         let page = &pages[*page];
@@ -173,7 +173,7 @@ fn choose_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     chosen
 }
 
-/// The chosen pages, with their trees.
+/// Prepares the chosen pages of a group, with their trees, for learning.
 pub(crate) fn prepare_group<'d>(
     pages: &'d [Page],
     documents: &'d [Document],
@@ -219,7 +219,7 @@ fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<Field
     (reports, doubts)
 }
 
-/// URLs that a group's patterns should not match: pages of other kinds, and of other groups of the site.
+/// URLs that a group's URL patterns should not match: pages of other kinds, and of other groups of the site.
 pub(crate) fn urls_of_others<'p>(
     pages: &'p [Page],
     groups: &[Vec<usize>],
@@ -258,7 +258,7 @@ fn mapping_json(
     mapping
 }
 
-/// The field of a mapping that this report describes, if something was learned.
+/// The JSON of a mapping's field, made from the report on it; `None` if nothing was learned.
 pub(crate) fn field_json(report: &FieldReport) -> Option<Value> {
     let processors = report.processors.clone()?;
     let mut field = json!({"name": report.field});

@@ -1,10 +1,11 @@
 //! Learns a mapping from pages with known values. No network, no files, no clock of its own.
 //!
-//! Pages are grouped by site and layout (`groups`). For each place of a known value (`places`), chains of processors
-//! are made that read it (`candidates`) from anchors that are likely to last (`anchors`, `survival`). The engine of the
-//! crawl runs them on all pages (`evaluate`), and the likeliest wins (`score`). A page is evidence for a chain only if
-//! the chain would also have been found without that page. If a record's values are behind a link, the link is learned
-//! as well (`links`). The same learner repairs mappings ([`repair`]).
+//! A mapping has a chain of processors (extraction steps) for each field. Pages are grouped by site and layout
+//! (`groups`). For each place of a known value (`places`), chains are made that read it (`candidates`) from anchors
+//! that are likely to last (`anchors`, `survival`). The engine of the crawl runs them on all pages (`evaluate`), and
+//! the likeliest is chosen (`score`). A page is evidence for a chain only if the chain would also have been found
+//! without that page. If a record's values are on a linked page, the link is learned too (`links`). The same code
+//! repairs mappings ([`repair`]).
 
 mod alternatives;
 mod amounts;

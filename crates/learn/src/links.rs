@@ -1,4 +1,4 @@
-//! Learns links to follow: values of a record may be on another page, to which the record's page links.
+//! Learns links to follow. A record's values may be on another page, to which the record's page links.
 
 use serde_json::{Value, json};
 use webfill_urls::Url;
@@ -10,21 +10,21 @@ use crate::places::{PlaceKind, Places};
 use crate::score::Label;
 use crate::types::{FieldReport, Limits, Page};
 
-/// How many pages must have a link before it is learned.
+/// A link is learned only if at least this many pages have it.
 const ENOUGH: usize = 2;
 
-/// The share of these pages on which the link must be found by the chain learned from the other pages.
+/// On this share of the pages, the link must be found by the chain that is learned from the other pages.
 const SURE: f64 = 0.9;
 
-/// A group of pages, and the learned fields.
+/// A group of pages, and what was learned about its fields.
 pub(crate) struct LearnedGroup {
-    /// The indexes of the pages.
+    /// The indexes of the group's pages.
     pub(crate) group: Vec<usize>,
     pub(crate) reports: Vec<FieldReport>,
 }
 
-/// Pairs of a page in the group `from` and a page of the same record to which it should link. The second page is in
-/// another group, which yields a field that the first group lacks.
+/// Pairs of pages of the same record, the first of which should link to the second. The first is in the group `from`.
+/// The second is in another group, which yields a field that the first group lacks.
 pub(crate) fn link_pairs(
     pages: &[Page],
     learnt: &[LearnedGroup],
@@ -58,7 +58,7 @@ fn agrees_on_page(report: &FieldReport, page: &Page) -> bool {
     report.processors.is_some() && report.agree.iter().any(|url| url == page.url.as_str())
 }
 
-/// The `url_parsers` that select the links of these pairs. Empty if no chain is reliable.
+/// Learns the `url_parsers` that select the links of these pairs. Empty if no chain is reliable.
 pub(crate) fn learn_parsers(
     group: &Group<'_>,
     chosen: &[usize],

@@ -1,7 +1,7 @@
 //! Measures in another system of units: `6 ft 5 in` for `196` centimetres, `210 lb` for `95 kg`, `70 °F` for `21`.
 //!
-//! Known values show the unit and how it is rounded. A rounded number is met by chance more easily than others, so it
-//! must have two digits.
+//! Known values show the unit, and how numbers are rounded. A rounded number is equal by chance more easily than
+//! others, so it must have two digits.
 
 use serde_json::{Value, json};
 use webfill_mapping::{Measure, round_decimals};
@@ -10,7 +10,7 @@ use crate::amounts::{Amount, affix_processors};
 use crate::forms::ConvertedPlace;
 use crate::places::Places;
 
-/// The longest text that is a measure, and the most places of one value.
+/// The longest text that is read as a measure, in bytes, and the most places of one value that are converted.
 const LONGEST: usize = 60;
 const MOST_PLACES: usize = 6;
 
@@ -19,7 +19,7 @@ const MOST_DECIMALS: usize = 3;
 
 const EXACT_DECIMALS: usize = 6;
 
-/// Finds measures that are the known amount in another unit.
+/// Finds places of the page that have the known amount in another unit.
 pub(crate) fn find(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let sign = if value.starts_with('-') { "-" } else { "" };
     let Some(wanted) = Amount::parse(value.strip_prefix('-').unwrap_or(value)) else {
@@ -38,7 +38,7 @@ pub(crate) fn find(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
         let text = place.text.trim_start();
         let is_short = text.len() <= LONGEST && text.starts_with(is_first_of_number);
         let measure = Measure::parse(&place.text).filter(|_| is_short)?;
-        // A number that the page shows is cut out of its text, as any value is.
+        // A number that the page also shows as such needs no conversion: it is extracted from its text like any value.
         (!place.text.contains(value)).then_some((at, measure))
     });
     let affixes = affix_processors(&wanted);
@@ -58,8 +58,9 @@ fn is_first_of_number(c: char) -> bool {
     c.is_ascii_digit() || "-+\u{2212}½¼¾⅓⅔⅛⅜⅝⅞".contains(c)
 }
 
-/// The processors that convert a measure to this number. Zeros at the end of a fraction are not written, so a column may
-/// round to more digits than the number has. A number that is exact does not show that others are rounded.
+/// The processors that convert a measure to this number, in several ways. A column may round to more digits than the
+/// number has, because zeros at the end of a fraction are not written. An exact number does not show that others are
+/// rounded.
 fn conversions(measure: &Measure, number: f64, decimals: usize) -> Vec<Value> {
     let mut ways = Vec::new();
     for (unit, amount) in measure.in_all_units() {

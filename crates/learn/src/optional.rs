@@ -1,7 +1,7 @@
-//! Words that only some pages have beside the value, in one text with it: `Was $20.00 Now $15.00` and `$12.50`, `Canon
-//! A20 New!` and `Nikon S3000`. A chain that drops them reads both kinds of pages.
+//! Optional words: only some pages have them beside the value, in the same text: `Was $20.00 Now $15.00` and `$12.50`,
+//! `Canon A20 New!` and `Nikon S3000`. A chain that drops them reads both kinds of pages.
 //!
-//! A known page with the words shows them, and another one without them shows that they are optional.
+//! A page with known values and the words shows them, and a page without them shows that they are optional.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const LONGEST: usize = 40;
 const BEGIN: &str = "^(?:";
 const END: &str = ")?$";
 
-/// Patterns that extract the value from a longer text, and from a text without the words before or after it.
+/// Patterns that extract the value both from a text with words before or after it, and from a text without them.
 pub(crate) fn patterns(
     place: &Place<'_>,
     start: usize,
@@ -28,7 +28,7 @@ pub(crate) fn patterns(
     let is_optional = |words: &str| {
         words.len() <= LONGEST && words.contains(char::is_alphabetic) && !leaks.occur_in(words)
     };
-    // A sign beside the value, such as that of a currency, stands there without the words, too.
+    // A sign next to the value, such as a currency sign, is also there if the words are not.
     let signs = before.trim_end_matches(|c: char| c.is_alphanumeric() || c.is_whitespace());
     let signs_at = signs.trim_end_matches(|c: char| !c.is_alphanumeric() && !c.is_whitespace());
     let (words, sign) = match signs.len() == before.len() {
@@ -46,13 +46,13 @@ pub(crate) fn patterns(
     Vec::new()
 }
 
-/// Whether a processor drops optional words.
+/// Whether a processor drops optional words, which only some pages have beside the value.
 pub(crate) fn is_optional(processor: &Value) -> bool {
     let pattern = processor["parameters"]["pattern"].as_str();
     pattern.is_some_and(|pattern| pattern.starts_with(BEGIN) || pattern.ends_with(END))
 }
 
-/// Whether known pages show that the words are optional: the chain also reads the value of one that lacks them.
+/// Whether known values show that the words are optional: the chain also reads the value of a page that lacks them.
 pub(crate) fn is_shown(candidate: &Candidate, readings: &[Reading], labels: &[Label]) -> bool {
     let mut others = labels
         .iter()

@@ -8,7 +8,7 @@ use crate::labels::{Labels, Leaks};
 use crate::places::Places;
 use crate::types::Page;
 
-/// A group of pages prepared for learning. It may also be a group of rows, each of which is treated as a page.
+/// A group of pages prepared for learning. It may also be a group of rows of pages; each row is then treated as a page.
 pub(crate) struct Group<'d> {
     pub(crate) pages: Vec<Places<'d>>,
     pub(crate) labels: Labels,
@@ -18,7 +18,7 @@ pub(crate) struct Group<'d> {
 }
 
 impl Group<'_> {
-    /// The readings of candidates on these pages.
+    /// What the candidates read on these pages.
     pub(crate) fn read(&self, candidates: &[Candidate], numbers: &[usize]) -> Vec<Vec<Reading>> {
         let chains: Vec<&[Value]> = candidates
             .iter()

@@ -1,4 +1,5 @@
-//! Places: where texts are on a page. They are text nodes, whole elements, attributes, linked data, JSON, scripts.
+//! Places: the texts of a page and where they are. They are text nodes, whole elements, attributes, and values in
+//! linked data, JSON and scripts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -28,19 +29,20 @@ const LONGEST_KIND: usize = 80;
 /// The longest text that counts as a value, in bytes.
 const LONGEST: usize = 4_000;
 
-/// The longest element that counts as a value. Longer ones are sections.
+/// The longest text of an element that counts as a value, in bytes. Elements with more text are sections of the page.
 const LONGEST_ELEMENT: usize = 1_000;
 
-/// How many places that contain a value among other words are examined. In one of them, the value must be more than a
-/// word of a sentence.
+/// How many places that contain a value among other words are examined. At least in one of them, the value must be more
+/// than a word of a sentence.
 const MOST_AROUND: usize = 20;
 
-/// Attributes that contain values.
+/// The attributes whose texts may be values.
 const ATTRIBUTES: &[&str] = &[
     "content", "href", "datetime", "title", "alt", "src", "value",
 ];
 
-/// If a person points at an element without text, this is the order in which its attributes are tried as the value.
+/// The attributes of an element without text that a person points at, in the order in which they are tried as the
+/// value.
 const POINTED_ATTRIBUTES: &[&str] = &["content", "value", "src", "href", "alt", "title"];
 
 /// A place on a page.
@@ -56,13 +58,14 @@ pub(crate) enum PlaceKind<'d> {
     /// The whole text of an element that contains several texts.
     Element(NodeRef<'d>),
     Attribute(NodeRef<'d>, &'d str),
-    /// A member of a linked-data object: the object's type, and the path within it.
+    /// A member of a linked-data object: the type of the object, and the path within it.
     JsonLd(String, String),
-    /// A path in the data of scripts, or in a JSON page.
+    /// A value in the JSON data of a script, or in a JSON page, by its path.
     Json(String),
-    /// A path in the JSON that a script parses: `JSON.parse("{...}")`.
+    /// A value in the JSON that a script parses, as in `JSON.parse("{...}")`, by its path.
     ParsedJson(String, ParsedQuote),
-    /// A text or number after a key, in a script that is not JSON; and the name of the object that has the key.
+    /// A text or number after a key, in a script that is not JSON: the key, the notation, and the name of the object
+    /// that has the key.
     ScriptKey(String, ScriptNotation, Option<String>),
 }
 
@@ -76,7 +79,7 @@ pub(crate) enum ScriptNotation {
     WithEscapes,
 }
 
-/// The quotes around the JSON that a script parses.
+/// The kind of quotes around the JSON text that a script parses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParsedQuote {
     Double,
@@ -86,7 +89,7 @@ pub(crate) enum ParsedQuote {
 impl ParsedQuote {
     const ALL: [ParsedQuote; 2] = [ParsedQuote::Double, ParsedQuote::Single];
 
-    /// The regular expression, whose only group is the JSON. If the JSON is in double quotes, the group includes the
+    /// A regular expression whose only group is the JSON. If the JSON is in double quotes, the group includes the
     /// quotes, because the JSON then has escapes.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
@@ -114,7 +117,7 @@ impl ScriptNotation {
         ScriptNotation::WithEscapes,
     ];
 
-    /// The regular expression, whose only group is the value. For a value with escapes, the group includes the quotes.
+    /// A regular expression whose only group is the value. For a value with escapes, the group includes the quotes.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
             ScriptNotation::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
@@ -126,8 +129,8 @@ impl ScriptNotation {
 }
 
 impl PlaceKind<'_> {
-    /// The bytes of the strings in a place. They count towards the limit of a page, because a page determines their
-    /// length.
+    /// The bytes of the strings in this value. They count towards the limit of a page, because the page determines
+    /// their length.
     fn bytes(&self) -> usize {
         match self {
             PlaceKind::Text(_) | PlaceKind::Element(_) | PlaceKind::Attribute(..) => 0,
@@ -140,28 +143,28 @@ impl PlaceKind<'_> {
     }
 }
 
-/// An element from which the places of a row are found.
+/// An element in which the places of a row are searched: the row itself, or a part of it such as a cell.
 pub(crate) struct Root<'d> {
     pub(crate) node: NodeRef<'d>,
-    /// The processor that leads from the row to a cell; `None` if `path` leads there alone.
+    /// The processor that leads from the row to the cell; `None` if `path` alone leads to the element.
     pub(crate) lead: Option<Value>,
     /// The XPath from the row, or from the cell, to the element.
     pub(crate) path: String,
-    /// The kind of anchor of `lead` or `path`.
+    /// By which kind of anchor `lead` or `path` finds the element.
     pub(crate) anchor: Anchor,
     pub(crate) burden: f64,
 }
 
-/// A page with its places, or a row of a page.
+/// A page, or a row of a page, with all its places.
 pub(crate) struct Places<'d> {
     pub(crate) page: &'d Page,
     pub(crate) document: &'d Document,
-    /// If this is a row: the elements from which its places are found. Empty for a page.
+    /// The elements in which the places of a row were searched. Empty for a page.
     pub(crate) roots: Vec<Root<'d>>,
     pub(crate) all: Vec<Place<'d>>,
     /// The text nodes in page order, as indexes of `all`.
     pub(crate) texts: Vec<usize>,
-    /// Elements by tag and whole class, in page order.
+    /// The elements by tag and whole `class` attribute, in page order.
     pub(crate) by_class: BTreeMap<(&'d str, &'d str), Vec<usize>>,
     by_text: HashMap<String, Vec<usize>>,
     /// How many objects of linked data there are, by type.
@@ -184,7 +187,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// Finds the places of a row of elements. `page` has the known values of this row, not those of the whole page.
+    /// Finds the places of a row. `page` has the known values of this row, not those of the whole page.
     pub(crate) fn from_row(
         page: &'d Page,
         document: &'d Document,
@@ -195,7 +198,7 @@ impl<'d> Places<'d> {
         let mut places = Places::without_places(page, document, roots);
         let mut before: Option<NodeRef<'d>> = None;
         for node in nodes {
-            // A root inside another one, such as a cell in its row, has already been read.
+            // An element inside an earlier one, such as a cell in its row, was already read.
             if before.is_none_or(|before| !before.contains(node)) {
                 before = Some(node);
                 places.read_nodes(std::iter::once(node).chain(node.descendants()));
@@ -204,7 +207,7 @@ impl<'d> Places<'d> {
         places
     }
 
-    /// The places of a row that is a JSON object.
+    /// Finds the places of a row that is a JSON object.
     pub(crate) fn from_object(page: &'d Page, document: &'d Document, row: &Value) -> Places<'d> {
         let mut places = Places::without_places(page, document, Vec::new());
         places.read_members(row, "$", 0, &|path| PlaceKind::Json(path));
@@ -234,7 +237,7 @@ impl<'d> Places<'d> {
         let index = self.all.len();
         for key in lookup_keys(&text) {
             let places = self.by_text.entry(key).or_default();
-            // A text in 64 or more places identifies none of them, so further places are not indexed.
+            // A text that occurs in 64 places or more identifies none of them, so further places are not indexed.
             if places.len() < 64 {
                 places.push(index);
             }
@@ -264,7 +267,7 @@ impl<'d> Places<'d> {
 
     fn read_element(&mut self, node: NodeRef<'d>, tag: &'d str) {
         match tag {
-            // Chains in a row do not see scripts, even those inside the row.
+            // Scripts inside a row are skipped, because a chain that runs in a row cannot read them.
             "script" if !self.roots.is_empty() => return,
             "script" => return self.read_script(node),
             "style" => return,
@@ -312,7 +315,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// Reads the JSON that a script parses.
+    /// Reads the JSON that a script parses with `JSON.parse`.
     fn read_parsed_json(&mut self, script: &str) {
         if !script.contains("JSON.parse") {
             return;
@@ -335,7 +338,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// Reads the typed objects of linked data, each with its own members.
+    /// Reads the linked-data objects that have a type, each with its own members.
     fn read_linked_data(&mut self, value: &Value, depth: usize) {
         if depth > 16 {
             return;
@@ -384,8 +387,8 @@ impl<'d> Places<'d> {
                 self.add(at(path.to_owned()), &number.to_string());
             }
             Value::Array(items) => {
-                // Items get a path by number and one by name. Below an item with a name, only numbers are used, or each
-                // level would double the paths.
+                // Each item of a list gets a path by its number, and one by its name. Below an item with a name, only
+                // numbers are used, because each level would double the paths.
                 let naming = match path.contains("[?") {
                     true => None,
                     false => naming_member(items),
@@ -430,7 +433,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// The places of a known value whose text is the whole value.
+    /// The places whose whole text is a known value.
     pub(crate) fn find_exact(&self, wanted: &KnownValue) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         let mut find = |key: String| {
@@ -459,12 +462,12 @@ impl<'d> Places<'d> {
         self.linked.get(kind).is_some_and(|count| *count > 1)
     }
 
-    /// The places that have this folded text.
+    /// The places whose whole text, folded (brought into the form for comparison), is this text.
     pub(crate) fn find_text(&self, folded: &str) -> &[usize] {
         self.by_text.get(folded).map_or(&[], Vec::as_slice)
     }
 
-    /// The last text before a node, in page order: the text node, and its text with white space collapsed.
+    /// The last text node before a node, in page order, with its text.
     pub(crate) fn text_before(&self, node: NodeRef<'_>) -> Option<(NodeRef<'d>, &str)> {
         let position = |index: usize| match &self.all[index].at {
             PlaceKind::Text(text) => text.position(),
@@ -480,7 +483,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// The element that contains a place. `None` for places in JSON and scripts.
+    /// The element that contains a place; `None` for places in JSON and scripts.
     pub(crate) fn element_of(&self, place: usize) -> Option<NodeRef<'d>> {
         match self.all[place].at {
             PlaceKind::Text(text) => text.parent(),
@@ -498,7 +501,7 @@ impl<'d> Places<'d> {
         self.by_text.contains_key(&wanted.folded) || !self.find_containing(wanted, 1).is_empty()
     }
 
-    /// The places whose text contains the value among other words, with its position in the text.
+    /// The places whose text contains the value among other words, each with the value's byte index in the text.
     pub(crate) fn find_containing(&self, wanted: &KnownValue, most: usize) -> Vec<(usize, usize)> {
         let value = wanted.text.as_str();
         if value.chars().count() < 2 {
@@ -521,7 +524,8 @@ impl<'d> Places<'d> {
         found
     }
 
-    /// The places whose text contains the date among other words, with its range and the ways to read it.
+    /// The places whose text contains the date among other words, each with the range of the date and the ways to read
+    /// it.
     pub(crate) fn find_containing_date(
         &self,
         day: &str,
@@ -540,7 +544,7 @@ impl<'d> Places<'d> {
         found.take(most).collect()
     }
 
-    /// Whether the page contains the value in any spelling. A word within a sentence does not count, because it may be
+    /// Whether the page contains the value in any spelling. A word of a sentence does not count, because it may be
     /// there by chance.
     pub(crate) fn mentions(&self, wanted: &KnownValue) -> bool {
         let has_date = |day: &String| !self.find_containing_date(day, 1).is_empty();
@@ -562,7 +566,7 @@ impl<'d> Places<'d> {
     }
 
     /// The place of a text or element that a person pointed at. An element without text (`img`, `meta`, `input`) has
-    /// its value in an attribute, whose place is returned.
+    /// its value in an attribute, so the place of that attribute is returned.
     pub(crate) fn find_node(&self, node: NodeRef<'_>) -> Option<usize> {
         let text = self.all.iter().position(|place| match &place.at {
             PlaceKind::Text(text) => {
@@ -579,7 +583,7 @@ impl<'d> Places<'d> {
     }
 }
 
-/// The keys by which a place is found: its text, and the number, telephone number or days that it means.
+/// The keys by which a place can be found: its text, and the number, telephone number or days that it means.
 fn lookup_keys(text: &str) -> Vec<String> {
     let mut keys = vec![fold_text(text)];
     if text.len() <= 40 && text.bytes().any(|b| b.is_ascii_digit()) {
@@ -652,7 +656,7 @@ fn filter_by_name(item: &Value, member: &str) -> Option<String> {
     Some(format!("[?(@.{member}=='{name}')]"))
 }
 
-/// The JSONPath of a member; `None` if its name cannot be written in a path.
+/// The JSONPath of an object's member; `None` if its name cannot be written in a path.
 pub(crate) fn member_path(path: &str, name: &str) -> Option<String> {
     match name.contains(['\'', '\\']) {
         _ if is_plain(name) => Some(format!("{path}.{name}")),
@@ -680,7 +684,8 @@ fn is_at_word_boundaries(text: &str, start: usize, length: usize) -> bool {
     !joins(before, first) && !joins(last, after)
 }
 
-/// Whether an element contains only text, on several lines. The text of an element with other blocks is not a value.
+/// Whether an element contains only text, perhaps on several lines. The text of an element with other blocks inside is
+/// not a value.
 fn is_text_of_lines(node: NodeRef<'_>) -> bool {
     const WITHIN_LINES: [&str; 14] = [
         "a", "abbr", "b", "em", "font", "i", "small", "span", "strong", "sub", "sup", "time", "u",
@@ -695,12 +700,13 @@ fn is_text_of_lines(node: NodeRef<'_>) -> bool {
     }) && has_lines
 }
 
-/// The objects of a script whose braces are open at a position. The script is read from its beginning.
+/// Tracks which objects of a script are open (inside their braces) at a position, while the script is read from its
+/// beginning.
 struct OpenObjects<'s> {
     script: &'s str,
     at: usize,
     quote: Option<u8>,
-    /// The name of each open object, if it has one.
+    /// The name of each open object, from the outermost to the innermost, if it has one.
     names: Vec<Option<&'s str>>,
 }
 
@@ -714,7 +720,7 @@ impl<'s> OpenObjects<'s> {
         }
     }
 
-    /// Reads on to a later position, and returns the name of the innermost object that is open there.
+    /// Reads the script up to a later position, and returns the name of the innermost object that is open there.
     fn name_at(&mut self, place: usize) -> Option<&'s str> {
         let bytes = self.script.as_bytes();
         while self.at < place {
@@ -738,7 +744,7 @@ impl<'s> OpenObjects<'s> {
     }
 }
 
-/// The last `most` bytes of a text, or a few less where that would cut a character.
+/// The last `most` bytes of a text, or a few less if a character would be cut.
 fn last_bytes(text: &str, most: usize) -> &str {
     let mut from = text.len().saturating_sub(most);
     while !text.is_char_boundary(from) {

@@ -1,5 +1,6 @@
-//! Repairs the fields of a mapping that a change of the site has broken. The values extracted before the change are
-//! the known values of the new pages. A wrong repair is worse than none, so repairs that are not certain are refused.
+//! Repairs the fields of a mapping that no longer work after a change of the site. The values extracted before the
+//! change are the known values of the new pages. A wrong repair is worse than none, so repairs that are not certain are
+//! refused.
 
 use std::sync::Arc;
 
@@ -18,44 +19,45 @@ use crate::report;
 use crate::score::{Label, count_filled_and_empty};
 use crate::types::{FieldReport, LearnError, Limits, Page};
 
-/// The fewest pages on which the earlier value must be found again.
+/// The fewest pages on which a repaired chain must find the earlier value again.
 const ENOUGH: usize = 3;
 
-/// The fewest such pages if the words beside the value stayed the same, and pages without a value confirm the chain.
+/// The fewest such pages in a special case: the words beside the value are the same as before, and pages without a
+/// value confirm the chain.
 const FEWEST: usize = 2;
 
 /// The confidence required for a repair.
 const SURE: f64 = 0.9;
 
-/// The share of all values read that must look like the earlier ones.
+/// The share of all values read by a repaired chain that must look like the earlier values.
 const ALIKE: f64 = 0.9;
 
 /// A repaired mapping.
 #[derive(Debug, Clone, Serialize)]
 pub struct Repaired {
-    /// The old mapping with the chains of the accepted fields replaced.
+    /// The old mapping, in which the chains of the accepted fields are replaced.
     pub mapping: Value,
-    /// All fields with earlier values.
+    /// The results for all fields with earlier values, accepted or not.
     pub fields: Vec<FieldRepair>,
 }
 
-/// The result for a field.
+/// The result of repairing one field.
 #[derive(Debug, Clone, Serialize)]
 pub struct FieldRepair {
     pub field: String,
     /// Whether the old chain reads less than half of the earlier values.
     pub broken: bool,
-    /// Whether the field is broken and was replaced.
+    /// Whether the field was broken and its chain was replaced.
     pub accepted: bool,
-    /// The reason, in one sentence for users.
+    /// The reason for the decision, in one sentence for users.
     pub why: String,
-    /// The learned chain, accepted or not; `None` if the field is not broken.
+    /// The newly learned chain, accepted or not; `None` if the field is not broken.
     pub learned: Option<FieldReport>,
 }
 
-/// Learns the broken fields of a mapping again. `pages` are new pages of the mapping. Their `known` values were
-/// extracted from the same URLs before the site changed. An empty list means that nothing was extracted there, although
-/// the page was read.
+/// Learns the broken fields of a mapping again. `pages` are new versions of pages of the mapping. Their `known` values
+/// were extracted from the same URLs before the site changed. An empty list means that nothing was extracted from the
+/// page.
 ///
 /// # Errors
 ///
@@ -151,7 +153,7 @@ fn intact_field(field: String, right: f64, known: usize) -> FieldRepair {
     }
 }
 
-/// Replaces the chain of a field. Its other keys, such as the description, stay.
+/// Replaces the chain of a field in the mapping. Other keys of the field, such as its description, stay.
 fn replace_chain(field: &mut Value, learned: &Value) {
     if let Some(field) = field.as_object_mut() {
         for key in ["processors", "alternatives"] {
@@ -163,7 +165,7 @@ fn replace_chain(field: &mut Value, learned: &Value) {
     }
 }
 
-/// A [`Label`] without values for each page on which the field had no value before.
+/// Makes a [`Label`] without values for each page that had no value of the field before the change.
 fn labels_of_empty_pages(group: &Group<'_>, field: &str) -> Vec<Label> {
     let is_empty = |page: &Page| {
         let known = page.known.get(field).is_some_and(Vec::is_empty);
@@ -197,7 +199,7 @@ fn assess_repair(
     }
 }
 
-/// Why a repair is not reliable enough.
+/// Why a repair is not certain enough; `None` if it is.
 fn refusal_reason(
     found: &LearnedField,
     report: &FieldReport,
@@ -244,8 +246,8 @@ fn refusal_reason(
     })
 }
 
-/// How many earlier values must be found again. Fewer are enough if the chain finds values by the same words as the
-/// former chain, and pages without a value confirm it.
+/// On how many pages earlier values must be found again. Fewer suffice if the chain finds values by the same words as
+/// the former chain, and pages without a value confirm it.
 fn enough_pages(found: &LearnedField, best: usize, former: &FormerSteps) -> usize {
     let (filled, empty) = count_filled_and_empty(&found.readings[best], &found.labels);
     let is_confirmed = filled == 0 && empty >= ENOUGH;
@@ -281,7 +283,7 @@ fn resembles(value: &str, known: &[&KnownValue]) -> bool {
         true => !never(of),
         false => !always(of),
     };
-    // A few earlier values do not show how long a value may be.
+    // The range of lengths is wide, because a few earlier values do not show how long a value may be.
     (shortest / 3..=longest * 3 + 2).contains(&length(value))
         && agrees(|c| c.is_ascii_digit())
         && agrees(char::is_alphabetic)

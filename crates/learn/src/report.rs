@@ -1,4 +1,4 @@
-//! Reports on learned fields and mappings.
+//! Makes the reports on learned fields and mappings.
 
 use std::collections::BTreeSet;
 
@@ -18,26 +18,26 @@ use crate::score::{Label, MISSPELT, Scores, reads_truncated};
 use crate::survival::Anchor;
 use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
 
-/// A field below this confidence makes the mapping a draft.
+/// If a field has a lower confidence than this, the mapping is a draft.
 const SURE: f64 = 0.9;
 
-/// A field below this confidence is left out: more of its values would be wrong than right.
+/// A field with a lower confidence than this is left out, because more of its values would be wrong than right.
 const LIKELY: f64 = 0.5;
 
-/// The highest confidence of a field if more than a quarter of its records are probably wrong. It makes the mapping a
-/// draft.
+/// The highest confidence of a field if more than a quarter of its records are probably wrong. It is low enough to make
+/// the mapping a draft.
 const MOST_WHERE_DOUBTED: f64 = 0.8;
 
-/// How many pages must yield a value by the same name to prove that the name is not specific to one page.
+/// To prove that a name (such as a label) is not specific to one page, this many pages must yield a value by it.
 const READ_BY_NAME: usize = 3;
 
-/// A mapping learned from fewer records is a draft.
+/// A mapping that was learned from fewer records is a draft.
 const ENOUGH: usize = 3;
 
-/// The most values of each side of a disagreement that a report shows.
+/// The most values that a report shows of each side of a disagreement.
 const SHOWN: usize = 10;
 
-/// The report on a field.
+/// Makes the report on a learned field.
 pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>) -> FieldReport {
     let mut report = FieldReport {
         field: field.to_owned(),
@@ -86,8 +86,8 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     };
     let is_guarded = |one: &usize| guards().all(|guard| guard.keeps_correct_values(found, *one));
     report.processors = Some(chain(best));
-    // If a row lacks a value, other values take its position. A chain without a name, or one that filters by shape, may
-    // read one of them.
+    // If a row lacks a value, another value takes its position. A chain without a name, or one that filters by the form
+    // of values, may then read the other value.
     let is_of_row = group.rows.is_some();
     let of_shape = guard
         .as_ref()
@@ -109,12 +109,12 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     report
 }
 
-/// The share of pages with known values that the learner reads correctly without knowing these values; for lists, as
-/// F1. A single page cannot show that share. Then it is estimated from the number of pages that yield a value, and from
-/// how far another kind of anchor agrees.
+/// The share of pages with known values that are read correctly by chains learned without that page; for lists, as F1.
+/// A single page cannot show that share. Then it is estimated from the number of pages that yield a value, and from how
+/// far a chain with another kind of anchor agrees.
 fn confidence(found: &LearnedField, best: usize) -> f64 {
-    // A list's credit is the number of values both read and known, divided by the number of values either read or
-    // known. Here it is converted to F1.
+    // The credit of a list is the number of values both read and known, divided by the number of values either read or
+    // known. It is converted to F1.
     let share = |credit: f64| match found.multiple {
         true => 2.0 * credit / (1.0 + credit),
         false => credit,
@@ -155,7 +155,7 @@ fn confidence(found: &LearnedField, best: usize) -> f64 {
     round_share((0.5 * filled as f64 + 0.3 * agreement) / pages as f64)
 }
 
-/// The pages with a known value, each with whether a chain found without the page reads the value.
+/// For each page with a known value, its URL, and whether a chain learned without the page reads the value.
 fn left_out_results(found: &LearnedField, group: &Group<'_>) -> Vec<(String, bool)> {
     let labels = found.labels.iter().zip(&found.left_out);
     let judged = labels.filter(|(label, credit)| !label.wanted.is_empty() && !credit.is_nan());
@@ -173,15 +173,15 @@ fn left_out_results(found: &LearnedField, group: &Group<'_>) -> Vec<(String, boo
         })
         .collect();
     match judged.as_slice() {
-        // Of one correct and one misspelt known value, only the misspelt one is judged here, so a failure shows
+        // With one correct and one misspelt known value, only the misspelt one can be judged, so a failure proves
         // nothing.
         [(_, is_read)] if !is_read || found.labels.len() == 1 => Vec::new(),
         _ => judged,
     }
 }
 
-/// Whether a chain finds the value only by a name, such as a label or an attribute. A page that lacks the name lacks
-/// the field, and is no evidence for or against the chain.
+/// Whether a chain finds the value only by a name, such as a label or an attribute. A page without the name lacks the
+/// field, and so is no evidence for or against the chain.
 fn finds_by_name(candidate: &Candidate) -> bool {
     let is_unnamed_pattern = |processor: &Value| {
         let pattern = processor["parameters"]["pattern"].as_str();
@@ -230,7 +230,7 @@ fn add_comparison(found: &LearnedField, best: usize, group: &Group<'_>, report: 
     }
 }
 
-/// Whether a chain reads only one value although further known values are on the page.
+/// Whether a chain reads only one value although the page has further known values.
 fn is_incomplete(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     let is_read = |wanted: &KnownValue| {
         reading
@@ -242,7 +242,7 @@ fn is_incomplete(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     others.any(|wanted| !page.find_exact(wanted).is_empty())
 }
 
-/// The fewest pages that are compared. On fewer pages, two chains may read the same by chance.
+/// Two chains are compared only on at least this many pages. On fewer pages, they may read the same by chance.
 const FEWEST_COMPARED: usize = 5;
 
 fn best_by_anchor_kind(
@@ -262,13 +262,13 @@ fn best_by_anchor_kind(
         .iter()
         .filter(|&&one| kinds.insert(found.candidates[one].anchor));
     let pages = group.pages.len();
-    // A chain that counts positions, such as the third text of each part, reads something else where a list is shorter,
-    // whatever anchors lead to the parts. So agreement with it shows nothing.
+    // If the chain counts positions, such as the third text of each part, it reads something else wherever a list is
+    // shorter. That holds for any anchor of the parts, so agreement with it proves nothing.
     let is_counted = found.multiple && found.candidates[best].counts_positions();
     firsts
         .take(3)
         .map(|&one| {
-            // If neither candidate reads anything on a page, that is no agreement.
+            // A page on which neither candidate reads anything does not count as agreement.
             let reads = |one: usize, page: usize| !found.readings[one][page].values.is_empty();
             let read: Vec<usize> = (0..pages)
                 .filter(|&page| reads(best, page) || reads(one, page))
@@ -294,8 +294,8 @@ fn best_by_anchor_kind(
         .collect()
 }
 
-/// The number of different values that a chain reads on a page and that `accepts` accepts. All forms of one value count
-/// once.
+/// The number of different values that a chain reads on a page, as far as `accepts` accepts them. Spellings of one
+/// value count once.
 fn count_distinct(
     found: &LearnedField,
     one: usize,
@@ -308,13 +308,13 @@ fn count_distinct(
     different.len()
 }
 
-/// How many values a page should yield; see [`FieldReport::reads`].
+/// How many values each page should yield; see [`FieldReport::reads`].
 fn expected_read_count(
     found: &LearnedField,
     best: usize,
     accepts: impl Fn(&str) -> bool + Copy,
 ) -> Option<usize> {
-    /// This many lists of equal length are needed. Fewer may have the same number of values by chance.
+    /// At least this many lists must have equal lengths. Fewer may have the same number of values by chance.
     const LISTS: usize = 3;
     let known = found.labels.iter().filter(|label| {
         let reading = &found.readings[best][label.page];
@@ -330,16 +330,16 @@ fn expected_read_count(
     (is_shown && counts.iter().all(|count| *count == first)).then_some(first)
 }
 
-/// How many values a page must yield at least; see [`FieldReport::least`].
+/// How many values each page must yield at least; see [`FieldReport::least`].
 fn min_read_count(
     found: &LearnedField,
     best: usize,
     expected: Option<usize>,
     accepts: impl Fn(&str) -> bool,
 ) -> Option<usize> {
-    /// If all pages with known values yield the same number of values, this many pages prove that number.
+    /// This many pages prove the number of values if all pages with known values yield the same number.
     const EQUAL: usize = 3;
-    /// If these pages yield different numbers of values, this many pages prove the smallest number.
+    /// This many pages prove the smallest number of values if pages yield different numbers.
     const DIFFERENT: usize = 15;
     if found.multiple || expected.is_some() {
         return None;
@@ -361,8 +361,8 @@ fn min_read_count(
     (counts.len() >= needed).then_some(least)
 }
 
-/// URLs of pages that are probably read wrongly; see [`FieldReport::disputed`]. `accepts` returns whether the chain's
-/// filters keep a value.
+/// The URLs of pages that are probably read wrongly; see [`FieldReport::disputed`]. `accepts` returns whether the
+/// filters of the chain keep a value.
 fn disputed_pages(
     found: &LearnedField,
     best: usize,
@@ -432,7 +432,7 @@ fn explain_failure(found: &LearnedField) -> String {
     )
 }
 
-/// Why the candidate was chosen. `reads` returns whether something is read on a page.
+/// Why the best candidate was chosen, in words for users. `reads` returns whether something is read on a page.
 fn explain_choice(
     found: &LearnedField,
     best: usize,
@@ -459,8 +459,8 @@ fn explain_choice(
     )
 }
 
-/// A sentence with the number of pages without known values on which nothing is read, if these are at least a fifth.
-/// Such a page may lack the field, or the anchor of the chain.
+/// Says on how many pages without known values nothing is read, if these are at least a fifth. Such a page may lack the
+/// field, or the anchor of the chain.
 fn describe_pages_without_values(found: &LearnedField, reads: impl Fn(usize) -> bool) -> String {
     let is_known = |page: usize| {
         let mut labels = found.labels.iter();
@@ -478,7 +478,7 @@ fn describe_pages_without_values(found: &LearnedField, reads: impl Fn(usize) -> 
     }
 }
 
-/// The report on a mapping.
+/// Makes the report on a learned mapping.
 pub(crate) fn mapping_report(
     mapping: Value,
     urls: &[&Url],
@@ -498,7 +498,8 @@ pub(crate) fn mapping_report(
     }
 }
 
-/// For each page, how far the best candidates of other kinds read something different from the chosen one.
+/// For each page, how far the best candidates with other kinds of anchors read something else than the chosen
+/// candidate.
 pub(crate) fn doubts(found: &LearnedField, group: &Group<'_>) -> Vec<f64> {
     let mut doubts = vec![0.0; group.pages.len()];
     let Some(&best) = found.ranking.first() else {

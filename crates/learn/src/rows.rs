@@ -1,11 +1,10 @@
 //! Learns how to read lists: which elements are rows, and where the fields of a row are. It learns from known records
 //! on the pages.
 //!
-//! Known values show where records stand next to each other (`standing`), and what rows look like (`likeness`). With
-//! that, unknown rows are distinguished from headers, advertisements and spacers (`target`). Then an XPath is made
-//! that selects all rows and nothing else (`select`). Fields are learned from each row as from a page, starting at the
-//! row (`roots`). Rows may also be objects (`objects`), and a field may occur only once for all rows of a page
-//! (`shared`).
+//! Known values show where records are next to each other (`standing`), and what rows look like (`likeness`). So other
+//! rows are distinguished from headers, advertisements and spacers (`target`). Then an XPath is made that selects all
+//! rows and nothing else (`select`). Fields are learned from each row as from a page, starting at the row (`roots`).
+//! Rows may also be objects (`objects`), and a field may occur only once for all rows of a page (`shared`).
 
 mod key;
 mod likeness;
@@ -46,14 +45,14 @@ use crate::url_patterns;
 /// The most pages of one layout that are used for learning.
 const MOST_PAGES: usize = 20;
 
-/// The most known rows that are used for learning, and the most unknown rows.
+/// The most known rows that are used for learning, and the most other rows.
 const MOST_KNOWN: usize = 80;
 const MOST_OTHERS: usize = 120;
 
-/// If the confidence of a row's field is lower than this, values that occur once on the page are tried.
+/// If a field of rows has a lower confidence than this, values that occur once on the page are tried for it.
 const SURE: f64 = 0.9;
 
-/// A mapping of rows learned from fewer records is a draft.
+/// A mapping of rows that was learned from fewer records is a draft.
 const ENOUGH: usize = 3;
 
 /// Learns a mapping with `rows` for each group of pages of one site and layout that contain known records. `rows` are
@@ -108,9 +107,9 @@ pub fn learn_rows(
     Ok(learned)
 }
 
-/// Finds the rows of pages by the known records, or by elements that a person pointed at. Returns the chain that
-/// selects them, and for each page the positions of their first elements. `None` if the records do not stand next to
-/// each other.
+/// Finds the rows of pages, by the known records or by elements that a person pointed at. Returns the chain (list of
+/// extraction steps) that selects them, and the positions of their first elements on each page. `None` if the records
+/// are not next to each other.
 pub fn select_rows(pages: &[Page], rows: &[Vec<KnownRow>]) -> Option<SelectedRows> {
     let all: Vec<usize> = (0..pages.len()).collect();
     let documents = parse_pages(pages, &all);
@@ -147,11 +146,11 @@ fn prepare_pages<'d>(
 }
 
 /// The indexes of those records that are on a page. At least two values of the record, or its only one, must be on the
-/// page, and one of them must be a text that occurs in few places.
+/// page. One of them must be a text that occurs in few places.
 pub fn find_records_on_page(page: &Page, records: &[KnownRow]) -> Vec<usize> {
-    /// In how many places a value may occur to identify its record.
+    /// In how many places of the page a value may occur and still identify its record.
     const FEW: usize = 4;
-    /// The fewest characters of a value that identifies its record.
+    /// The fewest characters of a value that can identify its record.
     const LEAST_CHARS: usize = 4;
     if records.is_empty() {
         return Vec::new();
@@ -172,7 +171,7 @@ pub fn find_records_on_page(page: &Page, records: &[KnownRow]) -> Vec<usize> {
         .collect()
 }
 
-/// The pages used for learning. Those with the most known records are preferred.
+/// Chooses the pages used for learning. Those with the most known records come first.
 fn choose_pages(rows: &[Vec<KnownRow>], group: &[usize]) -> Vec<usize> {
     let mut chosen = group.to_vec();
     chosen.sort_by_key(|&page| (usize::MAX - rows[page].len(), page));
@@ -181,12 +180,12 @@ fn choose_pages(rows: &[Vec<KnownRow>], group: &[usize]) -> Vec<usize> {
     chosen
 }
 
-/// The result of learning a group of pages.
+/// The result of learning the rows of a group of pages.
 struct Listing {
     rule: Value,
     fields: Vec<FieldReport>,
     parsers: Vec<Value>,
-    /// The URLs of further pages of the list, to which the learned pages link.
+    /// The URLs of further pages of the list, which the given pages link to.
     further: Vec<Url>,
     report: RowsReport,
 }
@@ -222,13 +221,13 @@ enum RowNode<'d> {
     Object(Value),
 }
 
-/// How rows are selected.
+/// The rule by which rows are selected.
 struct Rule<'d> {
     select: Vec<Value>,
     anchor: String,
     shape: Shape,
     rows: Vec<PreparedRow<'d>>,
-    /// How well a rule learned from some of the known rows selects the others.
+    /// How well a rule that is learned from one half of the known rows selects the other half.
     confidence: f64,
 }
 
@@ -395,7 +394,7 @@ fn rule_of_objects<'d>(objects: objects::Objects) -> Rule<'d> {
     }
 }
 
-/// The likeliest rule for elements, and the number of known values that are in the rows of their records.
+/// The likeliest rule that selects elements, and how many known values are in the rows of their records.
 fn rule_of_elements<'d>(
     sheets: &[PreparedPage<'d>],
     standings: &[standing::RecordElements<'d>],
@@ -469,8 +468,8 @@ fn select_by_layout<'d>(
     Some((layout, target, selected))
 }
 
-/// The confidence of a rule: the share of known rows that are selected by a rule learned from the other half, times
-/// `f1`.
+/// The confidence of a rule. It is `f1` times the share of known rows that are selected by a rule learned from the
+/// other half of them.
 fn confidence<'d>(
     sheets: &[PreparedPage<'d>],
     standings: &[standing::RecordElements<'d>],
@@ -575,7 +574,7 @@ fn head_positions(rows: &[PreparedRow<'_>]) -> BTreeMap<usize, HashSet<usize>> {
     heads
 }
 
-/// A row as a page of its own, with its known values, and the nodes in it that a person pointed at.
+/// Makes a page of a row, with the row's known values, and the nodes in it that a person pointed at.
 fn row_as_page(
     sheets: &[PreparedPage<'_>],
     row: &PreparedRow<'_>,

@@ -1,11 +1,11 @@
-//! Compares texts from pages with known values, and converts values to a form that is the same for equal values.
+//! Compares texts of pages with known values, and converts values to a form that is the same for equal values.
 
 use crate::fold::{KnownValue, Spelling};
 
-/// Whether a text from a page is this known value, possibly in another spelling: white space, case, Unicode forms,
+/// Whether a text of a page means this known value, possibly in another spelling: white space, case, Unicode forms,
 /// numbers, dates, digits of telephone numbers.
 pub fn is_same_value(known: &str, read: &str) -> bool {
-    // Most pages write the value exactly as it is known.
+    // Compares the texts as they are first, because most pages write the value exactly as it is known.
     if known == read {
         return !webfill_values::is_blank(known);
     }
@@ -17,8 +17,8 @@ pub fn is_misspelt_value(known: &str, read: &str) -> bool {
     KnownValue::new(known).is_some_and(|known| known.is_misspelt(&Spelling::new(read)))
 }
 
-/// Whether a text from a page is only a part of this value, or more than the value. That is a number without its sign
-/// or leading zeros, or a text that contains the other one. A text with a typing error does not count.
+/// Whether a text of a page is only a part of this value, or contains it. A number without its sign or leading zeros is
+/// also a part. A text with a typing error is not.
 pub fn is_partly_same(known: &str, read: &str) -> bool {
     let read = Spelling::new(read);
     KnownValue::new(known).is_some_and(|known| {

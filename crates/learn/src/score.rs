@@ -1,9 +1,10 @@
-//! How likely a candidate is the field, given the known values of the pages, which may be wrong.
+//! Computes how likely it is that a candidate reads the field, given the known values of the pages, some of which may
+//! be wrong.
 //!
 //! A known value is right with probability p (Dalvi et al., VLDB 2011). A candidate's log likelihood grows by the same
-//! amount for each page that it reads correctly. p is estimated from the best candidate and used again. Where known
-//! values do not decide, other evidence does: how often such anchors survive, how much of the chain depends on
-//! positions, and whether other candidates agree. The last is judged on pages without known values.
+//! amount for each page that it reads correctly. p is estimated from the best candidate, and used to estimate it again.
+//! If known values do not decide, other evidence does: how often such anchors survive, how much of the chain depends on
+//! positions, and whether other candidates agree. Agreement is judged on pages without known values.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +13,25 @@ use crate::evaluate::Reading;
 use crate::fold::{KnownValue, Spelling, is_cut_off};
 use crate::survival::Anchor;
 
-/// The known values of a field of a page.
+/// The known values of a field on one page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Label {
     /// The number of the page within its group.
     pub(crate) page: usize,
     pub(crate) wanted: Vec<KnownValue>,
-    /// For each known value, whether it is missing from the page, as a misspelt value is.
+    /// For each known value, whether it is not found on the page. A misspelt value is not found.
     pub(crate) is_unseen: Vec<bool>,
-    /// Whether the values were stated by a person.
+    /// Whether the values were stated by a person, and so are certain.
     pub(crate) is_certain: bool,
     pub(crate) is_absent: bool,
-    /// In a repair: the page had no value before.
+    /// Whether the page had no value before the site changed, if a mapping is being repaired.
     pub(crate) was_empty: bool,
     pub(crate) rejected: Vec<KnownValue>,
 }
 
 impl Label {
-    /// How far a reading agrees with the known values, from 0 to 1. For lists, it is the number of values in both
-    /// divided by the number of values in either.
+    /// How far a reading agrees with the known values, from 0 to 1. For lists, it is the number of values that are both
+    /// read and known, divided by the number of values that are either.
     pub(crate) fn credit(&self, reading: &Reading, multiple: bool) -> f64 {
         if !multiple {
             let first = reading.values.first();
@@ -56,7 +57,7 @@ impl Label {
     }
 
     /// Like [`Label::credit`], but a reading that differs from the known value by a typing error counts nearly as much
-    /// as an equal one. A chain reads either by chance equally rarely.
+    /// as an equal one. A chain reads such a value by chance just as rarely as an equal one.
     fn credit_with_typos(&self, reading: &Reading, multiple: bool) -> f64 {
         let exact = self.credit(reading, multiple);
         if exact >= 0.99 || !self.is_unseen.contains(&true) {
@@ -86,7 +87,7 @@ impl Label {
             && self.credit_with_typos(reading, multiple) >= MISSPELT
     }
 
-    /// Whether one of the known values is not on its page and differs from this value only by a typing error.
+    /// Whether one of the known values is not on its page, and differs from `value` only by a typing error.
     fn misspells(&self, value: &Spelling) -> bool {
         let wanted = self.wanted.iter().zip(&self.is_unseen);
         let mut unseen = wanted.filter(|(_, is_unseen)| **is_unseen);
@@ -106,7 +107,7 @@ impl Label {
         self.wanted.iter().any(is_it)
     }
 
-    /// The number of values that were read in addition to the known ones.
+    /// The number of read values that are not known.
     fn surplus(&self, reading: &Reading) -> usize {
         let known = |value| {
             self.wanted
@@ -121,17 +122,18 @@ impl Label {
 /// The credit of a reading that differs from the known value by a typing error.
 pub(crate) const MISSPELT: f64 = 0.9;
 
-/// The weight of a vote that is half for and half against a candidate. It is added for each page without known values.
+/// The weight of a default vote, half for and half against a candidate, which is added for each page without known
+/// values.
 const DEFAULT_VOTE: f64 = 0.3;
 
-/// The burden of a chain that reads truncated texts although no known value is truncated. It exceeds the usual
+/// The burden of a chain that reads truncated texts although no known value is truncated. It is larger than the usual
 /// difference between anchors.
 const CUT_OFF: f64 = 8.0;
 
-/// The factor by which the vote of a chain that counts positions is reduced.
+/// The factor that reduces the vote of a chain that counts positions.
 const COUNTING: f64 = 0.3;
 
-/// Candidates, their readings, and the known values.
+/// The candidates of a field, with what they read, the known values, and how well they agree.
 pub(crate) struct Scores<'a> {
     pub(crate) candidates: &'a [Candidate],
     /// The values that each candidate reads on each page: `[candidate][page]`.
@@ -141,9 +143,9 @@ pub(crate) struct Scores<'a> {
     /// How far each candidate reads the known values of each label, from 0 to 1: `[candidate][label]`.
     pub(crate) credits: Vec<Vec<f64>>,
     surplus: Vec<f64>,
-    /// Whether the candidate reads most known values, but not in the record's form.
+    /// For each candidate, whether it reads most known values in another form than the record's.
     is_respelt: Vec<bool>,
-    /// Whether the candidate reads truncated copies.
+    /// For each candidate, whether it reads truncated copies of values.
     is_cut_off: Vec<bool>,
     is_possible: Vec<bool>,
     agreement: Vec<f64>,
@@ -172,7 +174,8 @@ impl<'a> Scores<'a> {
         let is_respelt = readings
             .iter()
             .map(|pages| {
-                // A few records may be written in another form than the rest, so most values must differ in form.
+                // More than half of the values must differ in form, because a few records may be written in another
+                // form than the rest.
                 let is_respelt = |label: &&Label| label.is_respelt(&pages[label.page]);
                 let known = labels.iter().filter(|label| !label.wanted.is_empty());
                 labels.iter().filter(is_respelt).count() * 2 > known.count()
@@ -210,8 +213,8 @@ impl<'a> Scores<'a> {
         scores
     }
 
-    /// The candidates, likeliest first, as if the values of the label with the index `without` were unknown. Candidates
-    /// that read no known value are left out.
+    /// The candidates, the likeliest first. The values of the label with the index `without` count as unknown.
+    /// Candidates that read no known value are left out.
     pub(crate) fn ranking(&self, without: Option<usize>) -> Vec<usize> {
         let p = self.precision(0.7, without);
         let p = self.precision(p, without);
@@ -226,7 +229,7 @@ impl<'a> Scores<'a> {
         ranked.into_iter().map(|(candidate, _)| candidate).collect()
     }
 
-    /// Whether the candidate was found on a page other than the one left out.
+    /// Whether the candidate would also be found if the page of this label were left out.
     fn is_found_without(&self, candidate: usize, without: Option<usize>) -> bool {
         let Some(without) = without else { return true };
         let page = self.labels[without].page;
@@ -242,8 +245,8 @@ impl<'a> Scores<'a> {
             .sum()
     }
 
-    /// The share of known values that the best candidate reads, slightly discounted: an estimate of how often records
-    /// are right.
+    /// An estimate of how often records are right: the share of known values that the best candidate reads, slightly
+    /// reduced.
     fn precision(&self, p: f64, without: Option<usize>) -> f64 {
         let known = self.labels.iter().enumerate();
         let known = known
@@ -258,7 +261,7 @@ impl<'a> Scores<'a> {
     }
 
     fn score(&self, candidate: usize, p: f64, without: Option<usize>, with_agreement: bool) -> f64 {
-        /// From how many texts of a page a wrong candidate is assumed to read one by chance.
+        /// The number of texts on a page of which a wrong candidate is assumed to read one by chance.
         const OTHERS: f64 = 8.0;
         let one = &self.candidates[candidate];
         let gain = (p / (1.0 - p) * OTHERS).ln();
@@ -276,7 +279,7 @@ impl<'a> Scores<'a> {
             + 3.0 * agreement
     }
 
-    /// The best candidate of each kind of anchor, judged only by known values.
+    /// The best candidate with each kind of anchor, judged only by known values.
     fn best_by_anchor_kind(&self) -> BTreeMap<Anchor, (usize, f64)> {
         let mut best: BTreeMap<Anchor, (usize, f64)> = BTreeMap::new();
         for candidate in (0..self.candidates.len()).filter(|&one| self.is_possible[one]) {
@@ -294,7 +297,7 @@ impl<'a> Scores<'a> {
         best
     }
 
-    /// For each candidate, the share of votes that it agrees with. Each kind of anchor has one vote on each page.
+    /// For each candidate, the share of votes that agree with it. On each page, each kind of anchor has one vote.
     fn agreements(&self) -> Vec<f64> {
         let best = self.best_by_anchor_kind();
         let most = best
@@ -339,8 +342,8 @@ impl<'a> Scores<'a> {
             (agreed + 0.5 * DEFAULT_VOTE * unlabelled) / (all + DEFAULT_VOTE * unlabelled)
         };
         let mut shares: Vec<f64> = (0..self.candidates.len()).map(share).collect();
-        // A chain with a condition differs from others because they read foreign parts. So it keeps at least the share
-        // of the chain without the condition.
+        // A chain with a condition differs from others because these read foreign parts of pages. So its share is at
+        // least that of the chain without the condition.
         for (one, candidate) in self.candidates.iter().enumerate() {
             let without = candidate
                 .without_condition
@@ -350,7 +353,7 @@ impl<'a> Scores<'a> {
         shares
     }
 
-    /// How far two candidates read the same on a page: 0 or 1, or a share for lists.
+    /// How far two candidates read the same on a page: 0 or 1, or a share between for lists.
     pub(crate) fn reading_similarity(&self, one: usize, other: usize, page: usize) -> f64 {
         let (one, other) = (
             &self.readings[one][page].values,
@@ -370,7 +373,7 @@ impl<'a> Scores<'a> {
 }
 
 /// Whether a chain reads truncated texts although no known value is truncated. Titles, descriptions and breadcrumbs
-/// contain copies of values, complete only if the values are short.
+/// contain copies of values that are complete only if the value is short.
 pub(crate) fn reads_truncated(labels: &[Label], pages: &[Reading], multiple: bool) -> bool {
     let most = if multiple { usize::MAX } else { 1 };
     let mut read = pages.iter().flat_map(|page| page.values.iter().take(most));
@@ -378,8 +381,8 @@ pub(crate) fn reads_truncated(labels: &[Label], pages: &[Reading], multiple: boo
     read.any(|value| is_cut_off(&value.text)) && !known.any(|value| is_cut_off(&value.text))
 }
 
-/// The labels (known values of a page) that are not empty. If the values of most labels are on their pages, the other
-/// labels are probably wrong and omitted. Otherwise, the labels whose values are on their pages come first.
+/// The labels (known values of a page) that are not empty. If most of them have their values on the page, the others
+/// are probably wrong and are left out. Otherwise, labels with their values on the page come first.
 pub(crate) fn trusted_labels(labels: &[Label]) -> Vec<&Label> {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let is_seen = |label: &&Label| !label.is_unseen.contains(&true);
@@ -390,8 +393,9 @@ pub(crate) fn trusted_labels(labels: &[Label]) -> Vec<&Label> {
     seen
 }
 
-/// Whether the known values of some page differ entirely from those of the first page, and by more than a typing error.
-/// The first page is one that contains its values, if possible: two misspellings of one value differ by two errors.
+/// Whether the known values of some page differ completely from those of the first page, by more than a typing error.
+/// The first page is one that contains its values, if possible, because two misspellings of one value differ by two
+/// errors.
 fn are_varied(labels: &[Label]) -> bool {
     let mut known = trusted_labels(labels).into_iter();
     let Some(first) = known.next() else {
@@ -408,8 +412,8 @@ fn are_varied(labels: &[Label]) -> bool {
     })
 }
 
-/// Whether a chain reads the same text on all of at least three pages. Then the text is a part of the layout. For
-/// fields with one value, only the first value of each page is compared.
+/// Whether a chain reads the same text on all pages, and these are at least three. Then the text is a part of the
+/// layout. For a field with one value, only the first value of each page is compared.
 fn is_constant(pages: &[Reading], multiple: bool) -> bool {
     let Some(first) = pages.first().filter(|first| !first.values.is_empty()) else {
         return false;
@@ -421,15 +425,14 @@ fn is_constant(pages: &[Reading], multiple: bool) -> bool {
     pages.len() >= 3 && pages.iter().all(is_same)
 }
 
-/// In a repair, whether a chain reads something on most of at least three pages that had no value before. Then it reads
-/// another thing than the field.
+/// For a repair: whether a chain reads something on most pages that had no value before, and these are at least three.
+/// Then it reads something else than the field.
 fn fills_empty_pages(readings: &[Reading], labels: &[Label]) -> bool {
     let (filled, empty) = count_filled_and_empty(readings, labels);
     filled + empty >= 3 && filled > empty
 }
 
-/// In a repair, the number of pages that had no value and on which a chain reads something, and of those on which it
-/// reads nothing.
+/// For a repair: on how many pages that had no value before a chain reads something, and on how many it reads nothing.
 pub(crate) fn count_filled_and_empty(readings: &[Reading], labels: &[Label]) -> (usize, usize) {
     let empty = labels.iter().filter(|label| label.was_empty);
     let (filled, empty): (Vec<&Label>, Vec<&Label>) =

@@ -1,10 +1,10 @@
-//! Words in sentences: a page with a description has words of all kinds, so it shows little if a known value is one of
-//! them.
+//! Recognises words of sentences. A description has words of all kinds, so it is weak evidence if a known value is one
+//! of them.
 
 /// The fewest words of a sentence. A shorter text is a name, a label with its value, or a heading.
 const FEWEST_WORDS: usize = 8;
 
-/// Whether the value, which is at this place of the text, is one word of a sentence. A value of several words, or with
+/// Whether the value at this place of the text is a single word of a sentence. A value of several words, or with
 /// digits, is seldom in a sentence by chance.
 pub fn is_word_of_sentence(text: &str, start: usize, length: usize) -> bool {
     let value = &text[start..start + length];
@@ -31,8 +31,8 @@ mod tests {
         let sentence =
             "The menu has eggs, a Mexican egg dish called migas, and Salads for 12 people";
         assert!(is_one(sentence, "Mexican") && is_one(sentence, "Salads"));
-        // No words of a sentence: a number, several words, a word in a short text, in a list, and in an object of a
-        // script.
+        // These are not words of a sentence: a number, several words, a word in a short text, in a list, and in an
+        // object of a script.
         assert!(!is_one(sentence, "12") && !is_one(sentence, "egg dish"));
         assert!(!is_one("Cuisine: Mexican", "Mexican"));
         let list = "American, Chinese, French, Greek, Indian, Italian, Japanese, Mexican, Thai";

@@ -1,15 +1,15 @@
-//! The shape of values that consist of digits with fixed characters between them, such as telephone numbers. Codes may
-//! also have capitals.
+//! The common shape of values that consist of digits with fixed characters between them, such as telephone numbers.
+//! Codes may also have capital letters.
 
 use std::collections::BTreeSet;
 
 use crate::score::Label;
 
-/// How many distinct values are needed to show a shape.
+/// How many different values are needed to show a shape.
 const ENOUGH: usize = 3;
 
-/// A pattern that matches every known value as a whole. `None` if the values have no common shape, or if it is too
-/// loose to be useful.
+/// A pattern that matches each known value as a whole. `None` if the values have no common shape, or if the pattern
+/// would be too loose to be useful.
 pub(crate) fn common_pattern(labels: &[Label]) -> Option<String> {
     let mut values: Vec<&str> = labels
         .iter()
@@ -26,7 +26,7 @@ pub(crate) fn common_pattern(labels: &[Label]) -> Option<String> {
         parts = join_parts(&parts, &parts_of(value)?)?;
     }
     let digits = parts.iter().filter(|part| !matches!(part, Part::Fixed(_)));
-    // A single number occurs everywhere, so its shape says nothing.
+    // A single number occurs everywhere, so its shape is no evidence.
     if digits.count() < 2 {
         return None;
     }
@@ -34,18 +34,18 @@ pub(crate) fn common_pattern(labels: &[Label]) -> Option<String> {
     Some(format!("^{written}$"))
 }
 
-/// How long the runs of digits or capitals in a code may be on other pages.
+/// How long the runs of digits or capital letters in a code may be on other pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lengths {
-    /// Runs are as long as in the known values. With fewer than six known values, runs may have any length, except in
-    /// codes of a single run.
+    /// Runs must be as long as in the known values. With fewer than six known values they may have any length, except
+    /// in a code of a single run.
     AsKnown,
-    /// Runs have any length, unless at least fifty known values or leading zeros prove one.
+    /// Runs may have any length, unless at least fifty known values or leading zeros prove a fixed length.
     Proven,
 }
 
-/// A pattern for codes such as postcodes and article numbers: runs of digits or capitals with the same marks between
-/// them, without anchors at the ends. `None` if the values are not codes, or have no common shape.
+/// A pattern for codes such as postcodes and article numbers: runs of digits or capital letters with the same marks
+/// between them. It may match inside a longer text. `None` if the values are not codes, or have no common shape.
 pub(crate) fn code_pattern<'v>(
     values: impl Iterator<Item = &'v str>,
     lengths: Lengths,
@@ -73,8 +73,8 @@ pub(crate) fn code_pattern<'v>(
     )
 }
 
-/// Whether the shape is that of a code. Numbers and amounts of money are not codes: their lengths and marks may differ
-/// on other pages.
+/// Whether the shape is that of a code. Numbers and amounts of money are not codes, because their lengths and marks may
+/// differ on other pages.
 fn is_code(shape: &[Run]) -> bool {
     let has_digits = shape.iter().any(|run| run.kind == Kind::Digit);
     let is_amount = |run: &Run| match run.kind {
@@ -88,14 +88,15 @@ fn is_code(shape: &[Run]) -> bool {
     has_digits && !is_number && !shape.iter().any(is_amount)
 }
 
-/// How many distinct values are needed to show how long runs are.
+/// How many different values are needed to show how long runs are.
 const MANY: usize = 6;
 
-/// How many distinct values are needed to prove how long runs are. After fifty values of one length, about one value in
-/// fifty may have another. Three-digit page counts of thirteen books do not exclude a book of 96 pages.
+/// How many different values are needed to prove how long runs are. After fifty values of one length, still about one
+/// value in fifty may have another length. The three-digit page counts of thirteen books do not exclude a book of 96
+/// pages.
 const PROVEN: usize = 50;
 
-/// The longest value that can be a code. Longer ones are text.
+/// The longest value that can be a code. Longer ones are ordinary text.
 const LONGEST_CODE: usize = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,13 +106,13 @@ enum Kind {
     Mark(char),
 }
 
-/// A run of characters of one kind, with its shortest and longest length.
+/// A run of characters of one kind in a code, with its shortest and longest length.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     kind: Kind,
     least: usize,
     most: usize,
-    /// Whether a known value has a zero at the start of this run: such runs are padded to a fixed length.
+    /// Whether this run begins with a zero in some known value. Then it is padded with zeros to a fixed length.
     is_padded: bool,
 }
 
@@ -170,8 +171,8 @@ fn widen(mut one: Vec<Run>, other: &[Run]) -> Option<Vec<Run>> {
     Some(one)
 }
 
-/// The fewest digits of a run that may have a fixed length. Shorter runs, such as inches and hours, may be longer on
-/// other pages.
+/// The fewest digits of a run with a fixed length. Shorter runs, such as inches and hours, may be longer on other
+/// pages.
 const FIXED: usize = 3;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -196,7 +197,7 @@ impl Part {
     }
 }
 
-/// The parts of a value; `None` if it has letters, or is too long.
+/// Splits a value into its parts; `None` if it has letters, or is too long.
 fn parts_of(value: &str) -> Option<Vec<Part>> {
     if value.len() > 40 || value.chars().any(char::is_alphabetic) {
         return None;
@@ -216,7 +217,7 @@ fn parts_of(value: &str) -> Option<Vec<Part>> {
     Some(with_groups(parts))
 }
 
-/// The parts with grouped digits such as `1,234,567` as a single part.
+/// Joins grouped digits such as `1,234,567` into a single part.
 fn with_groups(parts: Vec<Part>) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::new();
     for part in parts {

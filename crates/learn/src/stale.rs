@@ -1,18 +1,18 @@
-//! Known values that are outdated, or belong to another record: records can be wrong too.
+//! Finds known values that are outdated or belong to another record, because records can be wrong too.
 
 use crate::evaluate::Reading;
 use crate::page_group::Group;
 use crate::score::{Label, Scores};
 
-/// How many known values must be read correctly for each doubted one. If the share is smaller, the chain is wrong, not
-/// the records.
+/// How many known values must be read correctly for each one that is doubted. If there are fewer, the chain is wrong,
+/// not the records.
 const RIGHT_FOR_EACH: usize = 3;
 
-/// How many known values must be read correctly if records seem mixed up: the chain reads the doubted values on other
-/// pages. At least one for every two doubted values is needed as well.
+/// How many known values must be read correctly if records seem to be mixed up, because the chain reads the doubted
+/// values on other pages. In addition, there must be one for every two doubted values.
 const RIGHT_BESIDE_MIXED: usize = 2;
 
-/// A chain by another kind of anchor counts as a witness if it reads at least this share of the values that the best
+/// A chain with another kind of anchor is a witness only if it reads at least this share of the values that the best
 /// chain reads correctly.
 const WITNESS: f64 = 0.6;
 
@@ -57,7 +57,7 @@ pub(crate) fn outdated_labels(
         label.is_misspelt(&scores.readings[best][label.page], scores.multiple)
     };
     let all = 0..scores.labels.len();
-    // Misspelt values need no other evidence.
+    // Misspelt values are doubted without other evidence.
     let misspelt: Vec<usize> = all.clone().filter(is_misspelt).collect();
     let doubted: Vec<usize> = all
         .filter(|label| !misspelt.contains(label) && is_doubted(label))
@@ -74,7 +74,7 @@ pub(crate) fn outdated_labels(
     }
 }
 
-/// Whether the known value of this page is read on other pages.
+/// Whether the chain reads the known value of this page on another page.
 fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
     let of_others = || {
         let others = readings.iter().enumerate();
@@ -85,7 +85,7 @@ fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
     })
 }
 
-/// The best chain of each other kind of anchor, if it reads at least the share `WITNESS` of the known values that the
+/// The best chain with each other kind of anchor, if it reads at least the share `WITNESS` of the known values that the
 /// best chain reads.
 fn independent_chains(scores: &Scores<'_>, ranking: &[usize], best: usize) -> Vec<usize> {
     let sum = |one: usize| scores.credits[one].iter().sum::<f64>();

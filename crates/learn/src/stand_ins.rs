@@ -1,6 +1,6 @@
-//! Stand-ins: a page that lacks a value often has another one in its place. For example, the next row moves up if a row
-//! is missing, or the third of several texts becomes the second. A mapping is rarely learned from such pages, so
-//! nothing contradicts a chain that would read the stand-in.
+//! Stand-ins: values that a chain reads in place of a missing one. For example, the next row moves up if a row is
+//! missing, or the third of several texts becomes the second. A mapping is rarely learned from such pages, so nothing
+//! contradicts a chain that would read the stand-in.
 //!
 //! So a chain that finds a value by its neighbours gets a condition that all known values meet. The text right before
 //! the value must be its label, its row must have all cells, or it must have as many texts beside it as any known page
@@ -22,47 +22,48 @@ use crate::score::Label;
 use crate::survival::Anchor;
 use crate::unions::xpath;
 
-/// How many known pages must meet a condition.
+/// A condition must be met on at least this many pages with a known value.
 const ENOUGH: usize = 3;
 
-/// On how many pages a label must occur, or values of other fields must be beside this one, before it counts.
+/// A label counts only if it is before the value on this many pages, and values of other fields only if they are beside
+/// it on this many.
 const SHOWN_BY: usize = 2;
 
 /// The most labels of one field.
 const MOST_LABELS: usize = 3;
 
-/// The most chains that are examined.
+/// The most chains that are examined for stand-ins.
 const MOST_CHAINS: usize = 200;
 
 /// How many levels above a value are searched for values of other fields.
 const LEVELS: usize = 4;
 
-/// How much is subtracted from the burden of a chain with a condition. It decides between two chains that read the
+/// How much lower the burden of a chain with a condition is. The difference decides between two chains that read the
 /// same.
 const WORTH: f64 = 0.01;
 
 /// Marks that separate several values in one text.
 const PARTING_MARKS: &str = "/|\u{b7}\u{2022};,\u{2013}\u{2014}";
 
-/// Where a chain reads the known value of a page.
+/// The place on a page where a chain reads the known value.
 struct KnownPlace<'d> {
     page: usize,
-    /// The text or element with the value; if an attribute has the value, its element.
+    /// The text or element with the value, or the element whose attribute has the value.
     node: NodeRef<'d>,
     is_attribute: bool,
     text: String,
 }
 
-/// A chain that may read a stand-in.
+/// A chain that may read a stand-in (another value in place of a missing one).
 pub(crate) struct RiskyChain {
     pub(crate) number: usize,
-    /// The same chain with a condition, if one is known.
+    /// The same chain with a condition that prevents this, if there is one.
     pub(crate) safer: Option<Candidate>,
     /// Whether the chain must not be used without the condition.
     pub(crate) is_unusable: bool,
 }
 
-/// The likeliest chains that may read a stand-in.
+/// The likeliest chains that may read a stand-in (another value in place of a missing one).
 pub(crate) fn find_risky_chains(
     group: &Group<'_>,
     candidates: &[Candidate],
@@ -91,8 +92,8 @@ pub(crate) fn find_risky_chains(
     risky.collect()
 }
 
-/// The same chain with a condition, if there is one, and whether the chain without the condition must not be used.
-/// `None` if the chain cannot read another value in place of its own.
+/// Finds the same chain with a condition, and decides whether the chain without it must not be used. `None` if the
+/// chain cannot read another value in place of a missing one.
 fn find_safer_chain(
     group: &Group<'_>,
     candidate: &Candidate,
@@ -122,8 +123,8 @@ fn find_safer_chain(
     let company = is_counted
         .then(|| company_of(group, &places, labels))
         .flatten();
-    // If the value's own element is empty, a chain that takes the first of several reads the next one, however many
-    // there are.
+    // A chain that takes the first of several elements reads the next one if the value's own element is empty. So the
+    // number of elements does not help.
     let is_of_place = |company: &Company| {
         company.level == 0
             || candidate.anchor != Anchor::Label
@@ -159,7 +160,7 @@ fn find_safer_chain(
     Some((Some(safer), is_unusable || company.is_some()))
 }
 
-/// Whether a chain takes the first of several elements on known pages.
+/// Whether a chain reads several values on known pages, of which it takes the first.
 fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     known
@@ -168,7 +169,7 @@ fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
         >= SHOWN_BY
 }
 
-/// Whether a chain finds the value by its neighbours, and not by a name of its own.
+/// Whether a chain finds the value by its neighbours, and not by a name of the value's own element.
 fn finds_by_neighbours(candidate: &Candidate, expression: &str) -> bool {
     candidate.anchor == Anchor::Path
         || candidate.has_positions()
@@ -182,7 +183,7 @@ fn pattern_of(candidate: &Candidate) -> Option<&str> {
     (third["type"] == "regex").then(|| third["parameters"]["pattern"].as_str())?
 }
 
-/// The places where the chain reads known values; `None` if it cannot be compiled. Pages on which it reads anything
+/// The places where the chain reads known values; `None` if it cannot be compiled. Pages on which it reads something
 /// else are left out.
 fn known_places<'d>(
     group: &Group<'d>,
@@ -192,7 +193,7 @@ fn known_places<'d>(
     labels: &[Label],
 ) -> Option<Vec<KnownPlace<'d>>> {
     let xpath = XPath::compile(expression).ok()?;
-    // With further processors, the value may be only a part of the text of its place.
+    // If further processors follow, the value may be only a part of the text of its place.
     let is_part = candidate.processors.len() > 2;
     let known = labels.iter().filter(|label| {
         !label.wanted.is_empty() && label.credit(&readings[label.page], false) >= 0.99
@@ -229,7 +230,7 @@ fn with_condition(candidate: &Candidate, expression: &str, condition: &str) -> C
     safer
 }
 
-/// The condition that the text right before the value is its label, if all known values have one.
+/// The condition that the text right before the value is its label. `None` unless all known values have a label.
 fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<String> {
     let mut shown: BTreeMap<String, usize> = BTreeMap::new();
     for place in places.iter().filter(|place| !place.is_attribute) {
@@ -249,9 +250,9 @@ fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<St
     Some(format!("{before}[{}]", says.join(" or ")))
 }
 
-/// Whether a chain leads from a label to the value, and both are alone in one element, such as a header and a cell in
-/// their row. Then no other value can take the value's place, if the chain does not leave the element. The label may be
-/// a part of an element's text, if this text is the same on all pages, as in `<h4>Rating (<a>MPAA</a>)</h4>`.
+/// Whether a chain leads from a label to the value, and an element contains only these two, such as a table row with a
+/// header and a cell. Then no other value can take the value's place, if the chain does not leave the element. The
+/// label may be a part of an element's text that is the same on all pages, as in `<h4>Rating (<a>MPAA</a>)</h4>`.
 fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPlace<'_>]) -> bool {
     const LONGEST_ROW: usize = 4_000;
     if expression.contains("following::") {
@@ -295,7 +296,7 @@ fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPl
     })
 }
 
-/// Whether a chain leads to the only text node that is a direct child of an element. Then it reads nothing from the
+/// Whether a chain leads to the only text node that is a direct child of an element. Then it reads nothing of the
 /// element's other children.
 fn is_only_text(element: NodeRef<'_>, place: &KnownPlace<'_>, expression: &str) -> bool {
     let ends_at_text = expression.rsplit_once('/').is_some_and(|(before, step)| {
@@ -306,8 +307,8 @@ fn is_only_text(element: NodeRef<'_>, place: &KnownPlace<'_>, expression: &str) 
     ends_at_text && is_in_it && children_like(element, None).len() == 1
 }
 
-/// The condition that the row of the value has all cells, and whether some rows of known values lack cells. It is
-/// needed if other cells belong to other things, as in a table that compares things, or one whose header names columns.
+/// The condition that the value's table row has all cells, and whether rows of some known values lack cells. The
+/// condition is needed if other cells belong to other things, as in a table that compares things.
 fn condition_of_row(
     group: &Group<'_>,
     places: &[KnownPlace<'_>],
@@ -351,12 +352,13 @@ fn condition_of_row(
 struct RowOfValue<'d> {
     row: NodeRef<'d>,
     cells: usize,
-    /// The folded texts of further cells, without the first one and empty ones.
+    /// The folded texts of the row's other cells, without the first cell and empty ones.
     others: Vec<String>,
 }
 
 impl<'d> RowOfValue<'d> {
-    /// `None` if the value is in no table cell, or if another cell is a label, because then the row has several fields.
+    /// Finds the row of a value. `None` if the value is in no table cell, or if another cell is a label, because then
+    /// the row has several fields.
     fn from_value_node(node: NodeRef<'d>, labels: &Labels) -> Option<RowOfValue<'d>> {
         let mut around = std::iter::successors(Some(node), |node| node.parent());
         let cell = around.find(|node| matches!(node.tag(), Some("td" | "th")))?;
@@ -379,14 +381,14 @@ impl<'d> RowOfValue<'d> {
         })
     }
 
-    /// Whether the row has as many cells as the first row of its table, and is not that row.
+    /// Whether the row has as many cells as the first row of its table, and is not that first row.
     fn has_all_cells(&self) -> bool {
         let cells = |row: NodeRef<'_>| row.children().filter(|cell| cell.is_element()).count();
         first_row(self.row).is_some_and(|first| first != self.row && cells(first) == self.cells)
     }
 }
 
-/// The beginning of a cell's text, for comparison, with white space collapsed. Labels and values are shorter than it.
+/// The beginning of a cell's text with single spaces, for comparison. Labels and values are shorter than it.
 fn shortened_cell_text(cell: NodeRef<'_>) -> String {
     const COMPARED: usize = 400;
     let beginning: String = cell.text().chars().take(COMPARED).collect();
@@ -403,14 +405,14 @@ fn first_row<'d>(row: NodeRef<'d>) -> Option<NodeRef<'d>> {
 /// The most elements or texts beside a value that are counted.
 const MOST_MEMBERS: usize = 200;
 
-/// The longest text that is compared with known values, folded.
+/// The longest text that is compared with known values, in folded form.
 const LONGEST_COMPARED: usize = 80;
 
-/// A group of sibling elements or texts to which a value belongs. Some of them contain values of other fields.
+/// Sibling elements or texts to which a value belongs, its company. Some of them contain values of other fields.
 struct Company {
-    /// How many levels above the value's node the siblings are.
+    /// How many levels above the value's own node the siblings are.
     level: usize,
-    /// The tag of the siblings; `None` if they are texts.
+    /// The tag of the siblings; `None` if they are text nodes.
     tag: Option<String>,
 }
 
@@ -423,8 +425,8 @@ impl Company {
         })
     }
 
-    /// Whether a chain also reads other members of the group on known pages. If the right one is empty, it would read
-    /// the next one.
+    /// Whether the chain also reads other siblings on known pages. Then it would read the next one if the right one
+    /// were empty.
     fn is_read_by<'d>(
         &self,
         group: &Group<'d>,
@@ -457,8 +459,8 @@ impl Company {
         places.iter().filter(reads_another).count() >= SHOWN_BY
     }
 
-    /// The condition that the number of texts before the first element is the same as on all known pages. Only such
-    /// texts can take the place of a value that is one of them.
+    /// The condition that before the first element there are as many texts as on all known pages. It is for a value
+    /// that is one of these texts, because only another of them can take its place.
     fn condition_of_texts_before(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         if self.level > 0 || self.tag.is_some() {
             return None;
@@ -478,7 +480,7 @@ impl Company {
         (is_same && first < MOST_MEMBERS).then(|| format!("count(../{test})={first}"))
     }
 
-    /// The condition that the group has as many members as on the known pages with the most members.
+    /// The condition that there are as many siblings as on the known pages with the most of them.
     fn condition_of_member_count(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         let counts = places.iter().map(|place| self.members(place.node).len());
         let counts: Vec<usize> = counts.collect();
@@ -499,7 +501,7 @@ impl Company {
 fn children_like<'d>(parent: NodeRef<'d>, tag: Option<&str>) -> Vec<NodeRef<'d>> {
     let is_like = |child: &NodeRef<'d>| match tag {
         Some(tag) => child.tag() == Some(tag),
-        // Texts are blank by the rules of `normalize-space` in XPath.
+        // As in `normalize-space` of XPath, a text of white space alone does not count.
         None => {
             child.is_text()
                 && !child
@@ -515,7 +517,7 @@ fn children_like<'d>(parent: NodeRef<'d>, tag: Option<&str>) -> Vec<NodeRef<'d>>
         .collect()
 }
 
-/// The group of sibling elements or texts to which the values belong, if it also contains values of other fields.
+/// Finds the sibling elements or texts to which the values belong, if some of them contain values of other fields.
 fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> Option<Company> {
     let mut shown: BTreeMap<(usize, Option<&str>), usize> = BTreeMap::new();
     for place in places {
@@ -547,7 +549,7 @@ fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) ->
     })
 }
 
-/// Whether a short text is one of these values, or ends in one after a label.
+/// Whether a short text is one of these values, or ends with one after a label.
 fn ends_in_one_of(text: &str, values: &BTreeSet<String>) -> bool {
     let is_end = |value: &String| {
         text.strip_suffix(value.as_str())
@@ -556,7 +558,7 @@ fn ends_in_one_of(text: &str, values: &BTreeSet<String>) -> bool {
     text.len() <= LONGEST_COMPARED && (values.contains(text) || values.iter().any(is_end))
 }
 
-/// The known values of other fields of a page, in the form in which texts are compared.
+/// The known values of a page's other fields, in the form in which texts are compared.
 fn values_of_other_fields(page: &Places<'_>, number: usize, labels: &[Label]) -> BTreeSet<String> {
     let mut values: BTreeSet<String> = page
         .page
@@ -573,7 +575,7 @@ fn values_of_other_fields(page: &Places<'_>, number: usize, labels: &[Label]) ->
     values
 }
 
-/// Whether the texts with known values also contain values of other fields that look like the known ones.
+/// Whether the texts with known values also contain values of other fields that look like them.
 fn has_values_alike(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> bool {
     const SHORTEST_TEXT: usize = 4;
     let has_alike = places.iter().filter(|place| {
@@ -584,7 +586,7 @@ fn has_values_alike(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Labe
             .map(|wanted| wanted.folded.as_str())
             .collect();
         let others = values_of_other_fields(&group.pages[place.page], place.page, labels);
-        // A value of another field does not count if it is a part of the own value, or contains it.
+        // A value of another field does not count if it is a part of the known value, or contains it.
         let is_beside = |other: &str| {
             let mut own = own.iter();
             own.all(|own| !own.contains(other) && !other.contains(own))
@@ -610,15 +612,15 @@ fn are_alike(one: &str, other: &str) -> bool {
 }
 
 /// The same chain, but only for texts with as many parts as the known text with the most parts. `None` if the pattern
-/// has no mark that separates parts, because it then takes the first part that looks like a value.
+/// has no mark that separates parts: it then takes the first part that looks like a value.
 fn with_part_count_condition(
     candidate: &Candidate,
     pattern: &str,
     places: &[KnownPlace<'_>],
 ) -> Option<Candidate> {
-    /// A text with more parts is prose.
+    /// A text with more parts than this is prose.
     const MOST_PARTS: usize = 50;
-    // The comma in a repetition such as `{2,4}` of the pattern does not separate parts.
+    // A comma inside braces, as in `{2,4}`, belongs to a repetition of the pattern and separates no parts.
     let mut is_repetition = false;
     let mark = pattern.chars().find(|c| {
         is_repetition = (is_repetition || *c == '{') && *c != '}';

@@ -1,10 +1,10 @@
-//! Paths down the tree of a page, from an element to an element inside it.
+//! Paths in the tree of a page, from an element down to an element inside it.
 
 use webfill_document::NodeRef;
 
 use crate::anchors::{is_short_class, is_valid_step_name, xpath_literal};
 
-/// A step down: the tag, its number among the siblings with that tag, and their count.
+/// One step from an element to a child: the child's tag, its number among the siblings with that tag, and their count.
 pub(crate) struct Step {
     tag: String,
     number: usize,
@@ -23,7 +23,8 @@ impl Step {
     }
 }
 
-/// The steps from an element to an element inside it. `None` if XPath cannot express a tag.
+/// The steps from an element to an element inside it. `None` if there are more than `most`, or if XPath cannot express
+/// a tag.
 pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut node = to;

@@ -1,4 +1,4 @@
-//! How often an anchor still works after a site has changed its pages: a number for each kind.
+//! How often an anchor still works after a site has changed its pages, as a number for each kind of anchor.
 //!
 //! Two measurements are combined. Real pairs (81 pages, an old and a newly saved copy of each) count by their number n.
 //! Generated redesigns (280 pairs, `tests/bench/run.sh redesign`, `target/release/redesign survival`) count only as 20
@@ -22,17 +22,17 @@ pub(crate) enum Anchor {
     Link,
     ScriptKey,
     Path,
-    /// The existing chain of a mapping under repair, or a chain written by a person.
+    /// The chain of the mapping that is being repaired, or a chain written by a person.
     Given,
 }
 
 impl Anchor {
-    /// The name used in the documentation.
+    /// The name of the kind, as used in the documentation.
     pub(crate) fn name(self) -> &'static str {
         TABLE[self as usize].1
     }
 
-    /// The share of pages that are still read correctly after a redesign.
+    /// The share of pages that are still read correctly by such an anchor after a redesign.
     pub(crate) fn survival(self) -> f64 {
         TABLE[self as usize].2
     }

@@ -1,4 +1,4 @@
-//! Telephone numbers: a page has the national form of an international one, or the other way round.
+//! Converts telephone numbers: a page may have the national form of an international number, or the other way round.
 
 use serde_json::{Value, json};
 
@@ -9,16 +9,17 @@ use crate::places::Places;
 /// The most places on a page that are converted for one value.
 const MOST_PLACES: usize = 6;
 
-/// The fewest digits after a country code.
+/// The fewest digits of the national part, after a country code.
 const FEWEST: usize = 6;
 
 /// The most digits of a country code.
 const LONGEST_CODE: usize = 3;
 
-/// The longest text that ends in a telephone number.
+/// The longest text whose end is read as a telephone number.
 const LONGEST: usize = 60;
 
-/// Finds the record's number in national or international form, whichever the record does not use, also after words.
+/// Finds the record's number on the page in the form (national or international) that the record does not use, perhaps
+/// after words.
 pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace> {
     let Some(digits) = &wanted.digits else {
         return Vec::new();
@@ -47,14 +48,14 @@ pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace
     found
 }
 
-/// The words before a telephone number at the end of a short text, and its digits, after a plus if it has one.
+/// Splits a short text that ends in a telephone number: the words before it, and its digits, with a plus if it has one.
 fn last_number(text: &str) -> Option<(&str, String)> {
     if text.len() > LONGEST || !text.ends_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let is_of_number = |c: char| c.is_ascii_digit() || "+-./() ".contains(c);
     let behind_words = text.trim_end_matches(is_of_number).len();
-    // Marks before the number belong to the words, as in `Tel. 020`.
+    // Marks before the number belong to the words: the point in `Tel. 020`.
     let begin = text[behind_words..].find(|c: char| c.is_ascii_digit() || "+(".contains(c))?;
     let (head, number) = text.split_at(behind_words + begin);
     let digits = number.chars().filter(|c| c.is_ascii_digit());
@@ -64,7 +65,7 @@ fn last_number(text: &str) -> Option<(&str, String)> {
         .then_some((head.trim_end(), read))
 }
 
-/// The digits that a page has before the national part of the number, and the form in which the record writes it.
+/// The digits that a page writes before the national part of the number, and the form in which the record writes it.
 fn other_form(known: &str, digits: &str, read: &str) -> Option<(String, Form)> {
     if known.starts_with('+') {
         let (trunk, number) = split_trunk(read)?;
@@ -78,14 +79,14 @@ fn other_form(known: &str, digits: &str, read: &str) -> Option<(String, Form)> {
     is_country(code, trunk, number).then(|| (code.to_owned(), form))
 }
 
-/// The zero that a national number begins with, or nothing, and the rest.
+/// Splits a national number into the zero at its start, if it has one, and the rest.
 fn split_trunk(number: &str) -> Option<(&str, &str)> {
     let (trunk, number) = number.split_at(usize::from(number.starts_with('0')));
     (number.len() >= FEWEST && !number.starts_with('0')).then_some((trunk, number))
 }
 
-/// Whether the digits are the code of a country whose national numbers begin like this. In North America they begin with
-/// no zero and have ten digits; elsewhere, one without zero may be the number of a town.
+/// Whether the digits are the code of a country whose national numbers begin like this. North American numbers begin
+/// with no zero and have ten digits. Elsewhere, a number without zero may be a local one.
 fn is_country(code: &str, trunk: &str, number: &str) -> bool {
     match trunk {
         "" => code == "1" && number.len() == 10,
@@ -97,7 +98,7 @@ fn is_country_code(code: &str) -> bool {
     (1..=LONGEST_CODE).contains(&code.len()) && !code.starts_with('0')
 }
 
-/// How the record writes a number: the text before its national part, and the groups of digits of this part, each with
+/// How the record writes a number: the text before its national part, and the groups of digits of that part, each with
 /// the marks before it.
 struct Form {
     before: String,
@@ -126,8 +127,9 @@ impl Form {
         })
     }
 
-    /// The processors that convert a page's number, with `code` before its national part, to this form. The last group
-    /// may be one digit longer or shorter. A text with more digits has something else, such as an extension or hours.
+    /// The processors that convert the number of a page, with `code` before its national part, to this form. The last
+    /// group may be one digit longer or shorter. A text with more digits contains something else, such as an extension
+    /// or opening hours.
     fn processors(&self, code: &str) -> Vec<Value> {
         let (mut pattern, mut with) = (format!("^{code}(?!0)"), self.before.replace('$', "$$"));
         for (at, (marks, digits)) in self.groups.iter().enumerate() {

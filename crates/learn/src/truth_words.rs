@@ -1,11 +1,11 @@
-//! Yes or no: converts the words or signs of pages to one of two words of records.
+//! Yes or no: converts words, signs or classes of pages to one of the two words that records use.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-/// The pairs of words for yes and no that records may have.
+/// The pairs of words for yes and no that records may use.
 const OF_RECORDS: [(&str, &str); 5] = [
     ("true", "false"),
     ("yes", "no"),
@@ -14,7 +14,7 @@ const OF_RECORDS: [(&str, &str); 5] = [
     ("oui", "non"),
 ];
 
-/// The words and signs for yes and no that pages may have.
+/// The words and signs for yes and no that pages may use.
 const YES: &[&str] = &[
     "\u{2713}", "\u{2714}", "\u{2611}", "\u{2705}", "\u{25cf}", "yes", "true", "y", "ja", "oui",
 ];
@@ -23,8 +23,8 @@ const NO: &[&str] = &[
     "no", "false", "n", "nein", "non",
 ];
 
-/// The words and signs that pages may have instead of this word of a record, and the processor that converts them to
-/// the record's two words. `None` if the word is none of [`OF_RECORDS`].
+/// The words and signs by which pages may express this word of a record, and the processor that converts them to the
+/// record's words. `None` if the word is not in [`OF_RECORDS`].
 pub(crate) fn page_words(value: &str) -> Option<(&'static [&'static str], Value)> {
     let lower = value.to_lowercase();
     let (yes, no) = OF_RECORDS
@@ -41,7 +41,7 @@ pub(crate) fn page_words(value: &str) -> Option<(&'static [&'static str], Value)
     Some((words, map))
 }
 
-/// The words for yes and no in classes of elements without text, such as icons.
+/// The words that mean yes or no in classes of elements without text, such as icons.
 const YES_CLASSES: [&str; 12] = [
     "in-stock",
     "instock",
@@ -81,11 +81,12 @@ const NO_CLASSES: [&str; 19] = [
 static CLASS_WORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&class_pattern()).expect("constant words"));
 
-/// The only prefixes that a class may have before such a word. Others may mean the opposite: `no-longer-available`.
+/// The only prefixes that a class may have before such a word. Other prefixes may mean the opposite:
+/// `no-longer-available`.
 const CLASS_PREFIXES: &str = "fas?|far|fab|bi|mdi|icons?|ion|ti|la|ri|oi|uil|glyphicon|status|badge|label|stock|availability|is";
 
-/// The pattern of the first word for yes or no in a `class` attribute, as a class or at the end of one. Longer words
-/// are tried first.
+/// A pattern for the first word that means yes or no in a `class` attribute, as a whole class or at the end of one.
+/// Longer words are tried first.
 fn class_pattern() -> String {
     let mut words: Vec<&str> = YES_CLASSES.into_iter().chain(NO_CLASSES).collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
@@ -95,18 +96,18 @@ fn class_pattern() -> String {
     )
 }
 
-/// The word of a `class` attribute that means yes or no.
+/// The word in a `class` attribute that means yes or no, if there is one.
 fn class_word(class: &str) -> Option<&str> {
     Some(CLASS_WORD.captures(class)?.get(1)?.as_str())
 }
 
-/// Whether a class means yes or no.
+/// Whether a `class` attribute means yes or no.
 pub(crate) fn is_truth_class(class: &str) -> bool {
     class_word(class).is_some()
 }
 
-/// A test whether a class means this word of a record, and the processors that convert classes to the record's two
-/// words. `None` if the record's word is not in [`OF_RECORDS`].
+/// A function that tests whether a class means this word of a record, and the processors that convert classes to the
+/// record's words. `None` if the word is not in [`OF_RECORDS`].
 pub(crate) fn class_test_and_processors(
     value: &str,
 ) -> Option<(impl Fn(&str) -> bool, Vec<Value>)> {
@@ -138,7 +139,7 @@ pub(crate) fn class_test_and_processors(
     Some((means, processors))
 }
 
-/// Converts `word` to capitals, a capital initial or small letters, as in `other`.
+/// Converts `word` to the letter case of `other`: capitals, a capital initial or small letters.
 fn match_capitalization(word: &str, other: &str) -> String {
     let mut letters = other.chars();
     let has_first = letters.next().is_some_and(char::is_uppercase);

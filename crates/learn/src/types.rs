@@ -7,7 +7,7 @@ use serde_json::Value;
 use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
-/// A page, and its known values.
+/// A page from which to learn, with its known values.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The canonical URL that the page was read from, after redirects.
@@ -17,29 +17,30 @@ pub struct Page {
     pub text: String,
     /// The record that links to this page. Pages of one record may share known values.
     pub record: Option<String>,
-    /// The values of the record, by field. They may be wrong, or not be on the page. A missing field is unknown.
+    /// The values of the record, by field. They may be wrong, or not be on the page. A field that is not in the map is
+    /// unknown.
     pub known: BTreeMap<String, Vec<String>>,
-    /// Statements of a person about this page, by field; taken as true.
+    /// Statements of a person about this page, by field. They are taken as true.
     pub said: BTreeMap<String, FieldStatement>,
 }
 
 /// The statement of a person about a field of one page.
 #[derive(Debug, Clone, Default)]
 pub struct FieldStatement {
-    /// Exactly these are the values of the field. If empty, the values in `nodes` count.
+    /// All values of the field. If empty, the values in `nodes` count.
     pub values: Vec<String>,
-    /// The page has no value of the field.
+    /// Whether the page has no value of the field.
     pub absent: bool,
     /// Texts that are not values of the field on this page.
     pub rejected: Vec<String>,
-    /// Elements, texts and attributes that contain the value, as absolute XPaths, because a person pointed at them.
-    /// At most a hundred of a page are used.
+    /// Elements, texts and attributes that contain the value, as absolute XPaths. A person has pointed at them. At most
+    /// a hundred of a page are used.
     pub nodes: Vec<String>,
     /// Nodes that a person marked as wrong.
     pub rejected_nodes: Vec<String>,
 }
 
-/// A record on a page that lists many.
+/// A record on a page that lists many records.
 #[derive(Debug, Clone, Default)]
 pub struct KnownRow {
     pub record: Option<String>,
@@ -49,31 +50,31 @@ pub struct KnownRow {
     pub nodes: Vec<String>,
 }
 
-/// The rows to learn.
+/// What to learn about the rows of pages.
 #[derive(Debug, Clone)]
 pub struct RowsTask {
     pub task: Task,
-    /// The dataset of the rows' records.
+    /// The dataset to which the records of the rows belong.
     pub dataset: String,
 }
 
-/// The fields to learn.
+/// What to learn about pages.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The name of the mapping. If several are learned, a number is appended from the second on.
+    /// The name of the mapping. If several mappings are learned, a number is appended from the second on.
     pub name: String,
-    /// The fields to learn; empty: all known ones.
+    /// The fields to learn. If empty, all fields with known values are learned.
     pub fields: Vec<String>,
     pub limits: Limits,
 }
 
-/// The limits of learning. They are counts, not times, so that the same input gives the same mapping, unless a page
-/// is so slow that the engine's own deadline ends its reading.
+/// The limits of learning. They are counts, not times, so the same input gives the same mapping. The exception is a
+/// page so slow that the engine's own deadline ends its reading.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Pages of one group that are used.
+    /// The most pages of one group that are used.
     pub pages: usize,
-    /// Candidates for one field that are evaluated.
+    /// The most candidates for one field that are run.
     pub candidates: usize,
 }
 
@@ -109,7 +110,7 @@ pub enum LearnError {
 /// The result of learning.
 #[derive(Debug, Clone, Serialize)]
 pub struct Learned {
-    /// One for each group of pages of one site and template from which something was learned.
+    /// The learned mappings: one for each group of pages of one site and layout from which something was learned.
     pub mappings: Vec<LearnedMapping>,
     /// Pages from which nothing was learned, each with the reason.
     pub left_out: Vec<LeftOut>,
@@ -117,28 +118,28 @@ pub struct Learned {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct LearnedMapping {
-    /// In the form of a mapping file; it passes `mapping check`.
+    /// The mapping, in the form of a mapping file. It passes `mapping check`.
     pub mapping: Value,
-    /// URLs of the pages from which the mapping was learned.
+    /// The URLs of the pages from which the mapping was learned.
     pub pages: Vec<String>,
     pub fields: Vec<FieldReport>,
     /// Whether the mapping is a draft: a field has a confidence below 0.9, or fewer than three records were known.
     pub draft: bool,
     /// The page that a person should check, because the best candidates disagree most on it.
     pub page_to_check: Option<String>,
-    /// How the rows were learned; their fields are `fields`. `None` if it is a mapping of pages.
+    /// How rows were learned, if the mapping reads rows (their fields are in `fields`); otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowsReport>,
 }
 
-/// Rows of pages, without their fields.
+/// The rows of pages, without their fields.
 #[derive(Debug, Clone, Serialize)]
 pub struct SelectedRows {
-    /// The chain that selects the rows.
+    /// The chain (list of extraction steps) that selects the rows.
     pub select: Vec<Value>,
-    /// The kind of anchor, in words of the documentation.
+    /// The kind of anchor by which the rows are found, as named in the documentation.
     pub anchor: String,
-    /// For each page, the positions of the rows' first elements in the document.
+    /// For each page, the positions in the document of the rows' first elements.
     pub elements: Vec<Vec<usize>>,
 }
 
@@ -149,12 +150,12 @@ pub struct RowsReport {
     pub key: Vec<String>,
     /// The kind of anchor by which rows are selected.
     pub anchor: String,
-    /// Rows that the mapping reads on the pages it was learned from.
+    /// The number of rows that the mapping reads on the pages from which it was learned.
     pub rows: usize,
-    /// Known records, and how many of them are in rows.
+    /// The number of known records, and how many of them are in rows.
     pub known: usize,
     pub matched: usize,
-    /// The share of known rows selected by a rule that was learned from others.
+    /// The share of known rows that are selected by a rule learned from other known rows.
     pub confidence: f64,
     /// The reason for the choice of rows, in one sentence for users.
     pub why: String,
@@ -166,54 +167,53 @@ pub struct FieldReport {
     pub field: String,
     pub multiple: bool,
     /// The processors of the best candidate. `None` if nothing was found, or nothing that is right more often than
-    /// wrong; `why` says which.
+    /// wrong; `why` explains it.
     pub processors: Option<Value>,
     pub alternatives: Vec<Value>,
-    /// The kind of anchor, in words of the documentation.
+    /// The kind of anchor by which the value is found, as named in the documentation.
     pub anchor: Option<String>,
-    /// The share of pages with known values that a candidate reads correctly although it was learned without that page.
+    /// The share of pages with known values that are read correctly by a candidate learned without that page.
     pub confidence: f64,
-    /// URLs of the pages whose value is a known one.
+    /// The URLs of pages on which the known value is read.
     pub agree: Vec<String>,
     pub disagree: Vec<Disagreement>,
     /// Pages whose record is more likely wrong than the page: its value is nowhere on the page, and chains with
     /// different anchors read another value. Such pages count neither for nor against the field.
     pub doubted: Vec<Disagreement>,
-    /// URLs of pages with a known value, and whether the best candidate found without the page reads it there.
-    /// `doubted` pages are not among them. A single page cannot show this.
+    /// The URLs of pages with a known value, each with whether the best candidate found without the page reads the
+    /// value. Pages in `doubted` are left out. It is empty for a single page, which cannot show this.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
-    /// How many different values the chosen chain reads on each page with a correctly read known value. It is one, or
-    /// for lists the length that at least three lists share. `None` if the number differs. On another page, several
-    /// values instead of one are a sign that the first is not the right one. Fewer values in a list are a sign that
-    /// some are missing.
+    /// How many different values the chosen chain reads on each page whose known value it reads correctly. It is one,
+    /// or for a list, the length that at least three lists share; `None` if the number differs. If another page has
+    /// several values instead of one, the first may be the wrong one. If a list has fewer values, some may be missing.
     #[serde(skip)]
     pub reads: Option<usize>,
-    /// The fewest values that the chosen chain reads on a page with a correctly read known value, if it takes the first
-    /// of several. Fewer values on another page are a sign that the first is missing there. `None` if the fewest is
-    /// one, or if too few pages prove it.
+    /// The fewest values that the chosen chain reads on a page whose known value it reads correctly, if it takes the
+    /// first of several. If another page has fewer, the first one may be missing there. `None` if the number is one, or
+    /// if too few pages prove it.
     #[serde(skip)]
     pub least: Option<usize>,
-    /// URLs of pages without a known value on which the chosen chain is less likely right than on others. Either it
+    /// The URLs of pages without a known value on which the chosen chain is less likely right than elsewhere. Either it
     /// reads several values there instead of one; see `reads`. Or the group has too few pages to compare chains, and
-    /// there a chain by another kind of anchor, which reads the same known values, reads something else.
+    /// another chain, which reads the same known values by another kind of anchor, reads something else there.
     #[serde(skip)]
     pub disputed: Vec<String>,
     pub runner_up: Option<Value>,
-    /// The best candidates with different kinds of anchors, at most three, the chosen one first.
+    /// The best candidates with different kinds of anchors, at most three. The chosen one comes first.
     pub candidates: Vec<CandidateReport>,
-    /// The reason for the choice, or for finding nothing, in one sentence for users.
+    /// Why the chain was chosen, or why nothing was found, in one sentence for users.
     pub why: String,
 }
 
-/// One of the best candidates of a field.
+/// A report on one of the best candidates of a field.
 #[derive(Debug, Clone, Serialize)]
 pub struct CandidateReport {
     pub processors: Value,
     pub anchor: String,
-    /// URLs of the pages where it reads a known value.
+    /// The URLs of pages on which it reads a known value.
     pub agree: Vec<String>,
-    /// The share of pages on which this and the chosen candidate read the same, among pages where either reads
+    /// The share of pages on which this candidate and the chosen one read the same, among pages on which either reads
     /// something. It is 0 if there are fewer than five such pages, or if the chosen candidate reads a list by
     /// positions.
     pub agreement: f64,

@@ -1,4 +1,5 @@
-//! Lists whose values are in two places of a page, each read by its own candidate: a union joins both.
+//! Unions of two candidates: a list may have its values in two places of a page, each of which has its own candidate. A
+//! union reads both places.
 
 use serde_json::{Value, json};
 
@@ -6,14 +7,14 @@ use crate::candidates::Candidate;
 use crate::evaluate::Reading;
 use crate::score::Label;
 
-/// The most unions that are evaluated.
+/// The most unions that are run on pages.
 const MOST: usize = 24;
 
-/// How many more known values than the better of its candidates a union must read, as a share of all pages with known
-/// values.
+/// How many more known values a union must read than the better of its two candidates, as a share of all pages with
+/// known values.
 const WORTH: f64 = 0.1;
 
-/// The unions of two candidates that read the most known values, estimated from the readings of the two.
+/// The unions of two candidates that read the most known values. This is estimated from the readings of the two.
 pub(crate) fn best_unions(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
@@ -81,7 +82,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
         without_condition: None,
         is_by_order: one.is_by_order || other.is_by_order,
         is_unusable: false,
-        // A page on which only one of the two candidates was found is no evidence for the union.
+        // The union counts as found only on pages on which both candidates were found.
         found_on: one
             .found_on
             .iter()
@@ -91,7 +92,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
     })
 }
 
-/// The expression of a chain that begins with an XPath.
+/// The XPath expression with which a chain begins; `None` if it begins with something else.
 pub(crate) fn xpath(candidate: &Candidate) -> Option<&str> {
     let first: &Value = candidate.processors.first()?;
     (first["type"] == "xpath")

@@ -1,12 +1,12 @@
-//! Proposes values for a site without known values, by what sites with known values (taught sites) have in common.
+//! Proposes values for a site without known values, from what sites with known values (taught sites) have in common.
 //!
-//! Pages of a template have the same things in the same places. Such a place is a slot ([`slots`]), with the words that
+//! Pages of a layout have the same things in the same places. Such a place is a slot ([`slots`]), with the words that
 //! name it: a label, classes, a property of linked data. The taught sites show which of their slots hold a field, and
 //! what its values look like ([`profile`]). The evidence for each slot of the unknown site ([`evidence`]) gives the
-//! probability that this slot holds the field, rather than another one or none.
+//! probability that this slot holds the field, rather than another slot or none.
 //!
-//! The method is verified on the taught sites: proposals for one of them, from the others, are compared with its known
-//! values.
+//! The method is verified on the taught sites: proposals for each of them, made from the others, are compared with its
+//! known values.
 
 mod evidence;
 mod profile;
@@ -22,40 +22,41 @@ use slots::{Site, Slot, Value, comparison_form, words};
 /// The most pages of a site that are used.
 const MOST_PAGES: usize = 30;
 
-/// The fewest pages with known values from which a taught site shows where a field is.
+/// A taught site (with known values) shows where a field is only if at least this many of its pages have known values.
 const LEAST_KNOWN: usize = 2;
 
-/// The share of the known values that a slot has to hold; records may be wrong.
+/// The share of the known values that a slot must hold. It is below 1, because records may be wrong.
 const HOLDS: f64 = 0.6;
 
 /// A slot with a lower confidence is not proposed.
 const LEAST: f64 = 0.5;
 
-/// The highest confidence of a doubtful proposal. A proposal is doubtful without evidence from both names and values.
-/// It is also doubtful if a confident proposal for a taught site contradicts its known values. A doubtful proposal
-/// becomes a question to a person.
+/// The highest confidence of a doubtful proposal, which becomes a question to a person. A proposal is doubtful without
+/// evidence from both names and values. It is also doubtful if a confident proposal for a taught site contradicts that
+/// site's known values.
 const DOUBTFUL: f64 = 0.9;
 
-/// A field that may be proposed.
+/// A field for which values may be proposed.
 #[derive(Debug, Clone)]
 pub struct ProposedField {
     pub name: String,
-    /// The name that people use for it.
+    /// The name of the field that users see.
     pub title: String,
     pub is_list: bool,
 }
 
-/// The values of a slot of the unknown site that probably holds the field.
+/// The values that are proposed for a field: those of a slot of the unknown site that probably holds it.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     pub field: String,
     /// The probability that the slot holds the field.
     pub confidence: f64,
-    /// The values for each page; empty where the slot has none.
+    /// The values for each page; empty if the slot has none there.
     pub values: Vec<Vec<String>>,
 }
 
-/// The usual appearance of a field's values: a chain whose value is missing on a page may read something else there.
+/// What the values of a field usually look like. If a page lacks the value, a chain may read something else that looks
+/// different.
 pub struct Appearance(Profile);
 
 impl Appearance {
@@ -69,11 +70,12 @@ impl Appearance {
     }
 }
 
-/// Sites with known values.
+/// The sites with known values, from which proposals are made.
 pub struct Teachers {
     fields: Vec<ProposedField>,
     sites: Vec<TaughtSite>,
-    /// For each field, whether proposals for each taught site, made from the other ones, agree with its known values.
+    /// For each field, whether proposals for each taught site, made from the others, agree with that site's known
+    /// values.
     confirmed: Vec<bool>,
 }
 
@@ -82,18 +84,18 @@ struct TaughtSite {
     fields: Vec<TaughtField>,
 }
 
-/// A field on a taught site.
+/// What is known about one field on a taught site.
 #[derive(Default)]
 struct TaughtField {
     known: Vec<Value>,
     /// Whether enough values are known to judge a proposal for this site.
     is_known: bool,
-    /// The slots that hold the field, as indexes.
+    /// The indexes of the site's slots that hold the field.
     right: Vec<usize>,
 }
 
 impl Teachers {
-    /// Learns from the pages of some sites, with their known values.
+    /// Learns from the pages of some sites with known values.
     pub fn new(sites: &[Vec<&Page>], fields: &[ProposedField]) -> Teachers {
         let sites: Vec<TaughtSite> = sites
             .iter()
@@ -110,7 +112,7 @@ impl Teachers {
         teachers
     }
 
-    /// Proposes fields of an unknown site. `wanted` are their indexes among the fields.
+    /// Proposes values for fields of an unknown site. `wanted` has the indexes of these fields.
     pub fn propose(&self, pages: &[&Page], wanted: &[usize]) -> Vec<Proposal> {
         let some = &pages[..pages.len().min(MOST_PAGES)];
         let site = Site::from_pages(some);
@@ -124,7 +126,7 @@ impl Teachers {
         }
         found.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence));
         let mut taken: Vec<&Slot> = Vec::new();
-        // A slot that holds a known field cannot hold another one.
+        // Slots that hold a field with known values are taken, because a slot holds only one field.
         for (at, field) in self.fields.iter().enumerate() {
             if !wanted.contains(&at) {
                 let of_field = TaughtField::new(&site, some, field);
@@ -134,7 +136,7 @@ impl Teachers {
         let mut proposals = Vec::new();
         for (field, guess) in &found {
             let slot = &site.slots[guess.slot];
-            // A slot holds only one field, so it is not proposed twice.
+            // A slot holds only one field, so the same slot is not proposed twice.
             if guess.confidence < LEAST || taken.iter().any(|other| other.has_same_values(slot)) {
                 continue;
             }
@@ -145,8 +147,8 @@ impl Teachers {
                 .iter()
                 .map(|values| value_texts(values, is_list))
                 .collect();
-            // If all pages have several values where one is expected, all lists are empty: nothing shows which value is
-            // right.
+            // Nothing is proposed if all pages have several values where one is expected, because nothing shows which
+            // value is right.
             if values.iter().all(Vec::is_empty) {
                 continue;
             }
@@ -164,7 +166,8 @@ impl Teachers {
         proposals
     }
 
-    /// Whether each confident proposal for a taught site, made from the other ones, is a slot that holds the field.
+    /// Whether each confident proposal of this field for a taught site, made from the others, is a slot that holds the
+    /// field.
     fn is_confirmed(&self, field: usize) -> bool {
         (0..self.sites.len()).all(|at| {
             let taught = &self.sites[at];
@@ -199,7 +202,7 @@ impl Teachers {
             .map(|slot| Evidence::new(slot, &slot.profile, site.pages, &model))
             .collect();
         let odds: Vec<f64> = evidence.iter().map(|one| one.log_odds().exp()).collect();
-        // The odds of no slot at all are 1.
+        // The case that no slot holds the field has odds of 1.
         let all: f64 = 1.0 + odds.iter().sum::<f64>();
         let best = (0..odds.len()).max_by(|a, b| odds[*a].total_cmp(&odds[*b]))?;
         let slot = &site.slots[best];
@@ -319,7 +322,7 @@ impl TaughtField {
     }
 }
 
-/// How far a slot holds the known values: the sum, over all pages, of F1 between its values and the known values.
+/// How well the values of a slot agree with the known values: the sum of F1 over all pages.
 fn share_of_known(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     let of_page = |(values, known): (&Vec<Value>, &Vec<Value>)| {
         if values.is_empty() || known.is_empty() {
@@ -333,7 +336,7 @@ fn share_of_known(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     slot.values.iter().zip(known).map(of_page).sum()
 }
 
-/// The values of a slot on a page. Several values where one is expected count as none.
+/// The different values of a slot on a page. If one value is expected but there are several, the result is empty.
 fn value_texts(values: &[Value], is_list: bool) -> Vec<String> {
     let mut forms = BTreeSet::new();
     let distinct: Vec<String> = values

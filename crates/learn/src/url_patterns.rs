@@ -1,4 +1,4 @@
-//! URL patterns: what the URLs of a group have in common and the site's other URLs do not.
+//! Learns URL patterns: regular expressions that match the URLs of a group of pages, but not other URLs of the site.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use webfill_urls::Url;
 
 use crate::types::Page;
 
-/// Merges groups of one site if no pattern distinguishes their URLs. A crawl finds the mapping of a page by its URL.
+/// Merges groups of one site if no pattern distinguishes their URLs, because a crawl finds the mapping of a page by its
+/// URL.
 pub(crate) fn merge_inseparable_groups(
     mut groups: Vec<Vec<usize>>,
     pages: &[Page],
@@ -48,9 +49,9 @@ fn compile(patterns: &[String]) -> Vec<Regex> {
         .collect()
 }
 
-/// The patterns of a mapping: those of [`patterns`], excluding URLs known to be of another kind. Records may link to
-/// more pages than were read. So the patterns are made wide enough for links of the same form, unless they would then
-/// match more URLs of another kind.
+/// The patterns of a mapping: those of [`patterns`], which exclude URLs of another kind. Records may link to more pages
+/// than were read. So the patterns are widened to match links of the same form, unless they would then match more URLs
+/// of another kind.
 pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url]) -> Vec<String> {
     let general = patterns(urls, others);
     let matched = compile(&general);
@@ -77,8 +78,8 @@ pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url])
         .collect()
 }
 
-/// Excludes `others` from the pattern one by one, if it matches only a few of them. If it matches many, they are a kind
-/// of pages of their own, and the pattern is unchanged.
+/// Excludes `others` from the pattern one by one, if it matches only a few of them. If it matches many, these are a
+/// kind of pages of their own, and the pattern stays unchanged.
 fn exclude_urls(pattern: String, others: &[&Url]) -> String {
     let Ok(regex) = Regex::new(&pattern) else {
         return pattern;
@@ -116,20 +117,20 @@ pub(crate) fn patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
         .collect()
 }
 
-/// How precisely a pattern describes the parts that vary.
+/// How precisely a pattern describes the parts of URLs that vary.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Detail {
-    /// Only the segments of the path that are the same in all URLs.
+    /// Only the path segments that are the same in all URLs.
     Segments,
-    /// Also the form of the varying segments: whether they are digits, and how they begin and end.
+    /// In addition, the form of the varying segments: whether they are digits, and how they begin and end.
     Parts,
-    /// Also the names in the query.
+    /// In addition, the names of the query parameters.
     Query,
-    /// Also the marks between letters, and whether segments end in digits.
+    /// In addition, the marks between letters, and whether segments end in digits.
     Marks,
 }
 
-/// The most URLs that a pattern may exclude by name.
+/// The most URLs that a pattern may exclude one by one.
 const MOST_EXCLUDED: usize = 20;
 
 fn pattern(urls: &[&Url], others: &[&Url]) -> String {
@@ -164,7 +165,7 @@ fn pattern(urls: &[&Url], others: &[&Url]) -> String {
     };
     match best {
         Some((0, pattern)) => pattern,
-        // Nothing distinguishes this single page from others, so the pattern matches only that page.
+        // No general pattern distinguishes a single page from others, so the pattern matches only that page.
         _ if urls.len() == 1 => listed(),
         Some((_, pattern)) => pattern,
         None => listed(),
@@ -261,8 +262,8 @@ fn segment_pattern(all: &[&str], detail: Detail) -> String {
     )
 }
 
-/// The pattern of letters, digits and the marks that any of the texts has, with a digit at the end if all texts end in
-/// one.
+/// A pattern of letters, digits, and the marks that occur in the texts. It requires a digit at the end if all texts end
+/// in one.
 fn pattern_with_marks(all: &[&str]) -> String {
     let is_mark = |c: &char| c.is_ascii_punctuation() && *c != '%';
     let marks: BTreeSet<char> = all
@@ -281,8 +282,8 @@ fn pattern_with_marks(all: &[&str]) -> String {
     }
 }
 
-/// The pattern of the query. The first name that all URLs have is required if `detail` includes the query, or if paths
-/// alone do not distinguish the pages.
+/// The pattern of the query. The first parameter name that all URLs have is required if `detail` includes the query, or
+/// if paths alone do not distinguish the pages.
 fn query_pattern(urls: &[&Url], detail: Detail) -> String {
     let names = |url: &Url| -> Vec<String> {
         url.query_pairs()
@@ -359,7 +360,7 @@ mod tests {
             (vec!["/item/99"], vec![], narrow),
             (vec!["/item/lamp", "/item/98"], vec![], wide),
             (vec!["/item/lamp"], vec!["/about"], wide),
-            // Cases in which the pattern stays narrow: the links have another form, or pages of another kind would
+            // In these cases the pattern stays narrow: the links have another form, or pages of another kind would
             // match.
             (vec!["/", "/a/b/c"], vec![], narrow),
             (vec!["/item/all"], vec!["/item/all"], narrow),

@@ -1,12 +1,13 @@
-//! Sites in ten languages. Records give dates in ISO 8601; pages write them as their readers do. All dates must be
-//! learned, and the date of every page must be read. Ambiguous dates must not be read wrongly.
+//! Tests dates on sites in ten languages. Records give dates in ISO 8601; pages write them as their readers do. All
+//! dates must be learned, and the date of every page must be read. Ambiguous dates must not be read wrongly.
 
 use serde_json::Value;
 use webfill_learn::{Learned, Page, learn};
 
 use crate::made::{page, read, task};
 
-/// A language, the form of its dates with `D`, `M` and `Y` for day, month and year, and its names of months in dates.
+/// Languages: the code, the form of dates with `D`, `M` and `Y` for day, month and year, and the names of the months in
+/// dates.
 const LANGUAGES: &[(&str, &str, &str)] = &[
     (
         "en",
@@ -52,7 +53,7 @@ const LANGUAGES: &[(&str, &str, &str)] = &[
     ("zh", "Y年M月D日", "1 2 3 4 5 6 7 8 9 10 11 12"),
 ];
 
-/// Each layout's name and HTML, with `V` for the date and `N` for the number of the page.
+/// The layouts of pages: the name and the HTML, with `V` for the date and `N` for the number of the page.
 const LAYOUTS: &[(&str, &str)] = &[
     (
         "a cell",
@@ -66,7 +67,7 @@ const LAYOUTS: &[(&str, &str)] = &[
     ("with a time", "<h1>Item N</h1><p class=meta>V, 10:30</p>"),
 ];
 
-/// Numeric forms. Known values show the order of day and month.
+/// Forms of dates with numbers only. Known values show the order of day and month.
 const NUMERIC: &[&str] = &[
     "d.m.Y", "d/m/Y", "m/d/Y", "d-m-Y", "Y/m/d", "d.m.y", "m/d/y",
 ];
@@ -113,7 +114,8 @@ fn pages(layout: &str, text: impl Fn(usize) -> String) -> Vec<Page> {
         .collect()
 }
 
-/// Counts the known values learned, the pages whose date is read correctly, and those whose date is read wrongly.
+/// Learns from the pages. Returns how many known values were learned, and on how many pages the date is read correctly
+/// and wrongly.
 fn learn_and_count(pages: &[Page]) -> (usize, usize, usize, Learned) {
     let learned = learn(pages, &[], &task()).unwrap();
     let Some(one) = learned.mappings.first() else {
@@ -170,7 +172,7 @@ fn the_order_of_dates_in_numbers_is_learned_from_known_values() {
 
 #[test]
 fn an_order_that_no_known_value_shows_is_not_guessed() {
-    // In each known date, day and month are the same number.
+    // Day and month of each known date are the same number, so the order stays open.
     let same = |number: usize| 1 + number % 12;
     let pages: Vec<Page> = (0..10)
         .map(|number| {

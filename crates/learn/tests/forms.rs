@@ -1,5 +1,5 @@
-//! Values that pages write in another form than the record. Each form is learned from some pages, and then read on a
-//! page that was not learned from.
+//! Tests values that pages write in another form than the record. Each form is learned from some pages, and then read
+//! on a page that was not learned from.
 
 use webfill_learn::{Page, is_same_value, learn};
 
@@ -7,7 +7,7 @@ use crate::made::{page, read, task};
 
 struct Form {
     name: &'static str,
-    /// Each value as the record writes it, and as its page does. The last page is not learned from.
+    /// Each value as the record writes it, and as its page writes it. The last page is not learned from.
     values: &'static [(&'static str, &'static str)],
 }
 
@@ -346,7 +346,7 @@ const FORMS: &[Form] = &[
     },
 ];
 
-/// Cases in which the last page has a text that only looks like the form of the other pages, or has more beside it.
+/// Cases in which the last page has a text that only looks like the form of the other pages, or that contains more.
 const LOOK_ALIKES: &[Form] = &[
     Form {
         name: "two times on a clock of 12 hours",
@@ -414,7 +414,7 @@ const LOOK_ALIKES: &[Form] = &[
     },
 ];
 
-/// Learns from all pages but the last one. Returns the value read on the last page, and the chain.
+/// Learns from all pages but the last one. Returns the value that is read on the last page, and the learned chain.
 fn learn_and_read_last(form: &Form) -> (Option<String>, Option<String>) {
     let made = |(number, (record, shown)): (usize, &(&str, &str))| {
         let html = format!(
@@ -440,8 +440,8 @@ fn learn_and_read_last(form: &Form) -> (Option<String>, Option<String>) {
     (text, chain)
 }
 
-/// Whether a text is the wanted value. A time may have another notation, because only filling a table writes it as its
-/// column does.
+/// Whether a text is the expected value. A time may have another notation, because it gets its column's form only when
+/// a table is filled.
 fn is_right(text: &str, wanted: &str) -> bool {
     text == wanted || webfill_learn::minutes_of_day(text).is_some() && is_same_value(wanted, text)
 }

@@ -1,10 +1,10 @@
-//! Pages made to do harm are processed in limited time and memory. The memory of the whole process is measured, so each
-//! test needs its own process, as under nextest.
+//! Tests that pages made to do harm are processed in limited time and memory. The memory of the whole process is
+//! measured, so each test needs its own process, as under nextest.
 
 use crate::made::{page, task};
 use webfill_learn::learn;
 
-/// The most memory that the process may ever use. The trees of a group may take 1 GiB of it.
+/// The most memory in MiB that the process may ever use. The trees of a group of pages may take 1 GiB of it.
 const MOST_MIB: u64 = 1_600;
 
 fn assert_learns_within_memory(what: &str, text: &str) {
@@ -61,7 +61,7 @@ fn hostile_pages_do_no_harm() {
     }
 }
 
-/// No chain may depend on a known value, nor on a class or URL that contains words of one.
+/// No chain may use a known value as its anchor, nor a class or URL that contains words of one.
 #[test]
 fn no_known_value_becomes_an_anchor() {
     let clubs = [

@@ -1,5 +1,5 @@
-//! Kinds of values. Each has known values, pages that show them, and a last page that is not learned from, with the
-//! value to be read there. A wrong value is worse than none.
+//! Tests kinds of values. Each kind has known values with pages that show them, and a last page that is not learned
+//! from, with the value that must be read there. A wrong value is worse than none.
 
 use serde_json::{Value, json};
 use webfill_learn::{Learned, Page, learn};
@@ -10,9 +10,9 @@ use crate::made::{NAMES, page, read, task};
 struct Kind {
     name: &'static str,
     html: &'static str,
-    /// Each value as the record writes it, and as its page does.
+    /// Each value as the record writes it, and as its page writes it.
     values: &'static [(&'static str, &'static str)],
-    /// The page that is not learned from, and the value to be read there.
+    /// The text of the page that is not learned from, and the value that must be read there.
     last: (&'static str, Option<&'static str>),
 }
 
@@ -239,7 +239,7 @@ fn pages(kind: &Kind) -> Vec<Page> {
     pages
 }
 
-/// The value that a mapping reads on the last page, learned without that page.
+/// Learns from all pages but the last one. Returns the value that is read on the last page, and the mapping.
 fn learn_and_read_last(pages: &[Page]) -> (Option<Value>, Learned) {
     let (last, known) = pages.split_last().unwrap();
     let learned = learn(known, &[], &task()).unwrap();
@@ -297,7 +297,7 @@ fn a_list_that_few_pages_show_is_not_cut_to_its_first_value() {
 
 #[test]
 fn a_page_of_whose_values_one_is_read_counts_as_one_that_disagrees() {
-    // The second author stands elsewhere on each page, so that no chain reads both.
+    // The second author is in another place on each page, so that no chain reads both.
     let places = [
         "<i>V</i>",
         "<table><tr><td>V</table>",
@@ -334,7 +334,7 @@ fn a_field_that_is_likelier_wrong_than_right_is_left_out_and_named() {
             number * 7
         )
     };
-    // Most pages lack their known values.
+    // Most pages do not show their known values.
     let pages: Vec<Page> = (0..10)
         .map(|number| {
             let kind = format!("thing {number}");
@@ -456,7 +456,7 @@ fn records_that_were_mixed_up_are_doubted_and_the_mapping_is_a_draft() {
     assert_eq!(read(&mapping.mapping, &pages[8])["field"], json!(maker(8)));
 }
 
-/// A form: the known values with the texts on their pages, and the same for a last page without a known value.
+/// A form of values: known values with the texts on their pages, and the same for a last page without a known value.
 struct Form {
     name: &'static str,
     values: &'static [(&'static str, &'static str)],

@@ -1,4 +1,4 @@
-//! The learner on pages that were written for it, judged by the engine of the crawl.
+//! Tests the learner on pages that were written for it. The engine of the crawl judges the learned mappings.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ fn a_wrong_record_is_no_other_value_of_a_constant_field() {
         vec![("kind", vec![given.to_owned()])]
     });
     assert_eq!(read_last(&learned)["kind"], "Welcome");
-    // A wrong known value that is on its page shows that the field differs between pages.
+    // A known value that is wrong but on its page shows that the field differs between pages.
     let learned = learn_from(|number| {
         let given = if number == 2 { "town 2" } else { "Welcome" };
         vec![("kind", vec![given.to_owned()])]
@@ -401,7 +401,7 @@ fn a_repair_that_is_not_sure_is_refused() {
     assert_eq!(repaired.mapping, old);
 }
 
-/// The pages on which a field may be read wrongly.
+/// The URLs of pages on which a field may be read wrongly.
 fn disputed_pages(learned: &Learned, field: &str) -> Vec<String> {
     let mut fields = learned.mappings[0].fields.iter();
     let field = fields.find(|one| one.field == field).unwrap();
@@ -428,7 +428,7 @@ fn a_page_with_several_values_where_known_ones_stand_alone_is_disputed() {
     let other = " <b class=maker>Someone</b>";
     let found = learn_from(&["", "", "", "", other, ""]);
     assert_eq!(found, ["https://people.example/thing/4"]);
-    // If pages with known values have several, the first is the right one, so no page is disputed.
+    // If pages with known values have several values too, the first one is right, so no page is disputed.
     assert!(learn_from(&["", other, "", "", other, ""]).is_empty());
 }
 
@@ -448,7 +448,7 @@ fn on_a_site_of_few_pages_a_chain_of_another_kind_disputes_a_value() {
     assert!(learn_from(3, &[]).is_empty());
     let found = learn_from(3, &[NAMES[0], "Mary the First"]);
     assert_eq!(found, ["https://people.example/thing/1"]);
-    // With six pages, the agreement of chains can be measured instead, so no page is disputed.
+    // With six pages, it can be measured how far chains agree, so no page is disputed.
     assert!(learn_from(6, &[NAMES[0], "Mary the First"]).is_empty());
 }
 

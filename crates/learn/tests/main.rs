@@ -1,4 +1,4 @@
-//! Tests of learning, from made pages.
+//! Tests of learning, on generated pages.
 //!
 //! All tests are one program, because linking a separate program for each would take long.
 

@@ -1,5 +1,5 @@
-//! Repairs: values known before a site changed its pages suffice to learn new chains. If they do not, the old chains
-//! stay.
+//! Tests repairs: values that were known before a site changed its pages suffice to learn new chains. If they do not,
+//! the old chains stay.
 
 use serde_json::{Value, json};
 use webfill_learn::{FieldRepair, Limits, Page, repair};
@@ -26,7 +26,7 @@ const ANIMALS: [&str; 12] = [
     "kite", "newt",
 ];
 
-/// A page whose value is the first of several paragraphs. Their number differs between pages.
+/// A page whose value is the first of several paragraphs. Pages have different numbers of paragraphs.
 fn with_paragraphs(number: usize, has_own: bool) -> Page {
     let animal = ANIMALS[number % ANIMALS.len()];
     let own = format!("The {animal} is seen near the river.");
@@ -106,7 +106,7 @@ fn the_former_steps_are_used_at_the_new_place() {
     }
 }
 
-/// A page with an optional note that contains a version. Every page also has the version of the manual.
+/// A page with a version of the manual, and perhaps a note that contains another version.
 fn with_note(number: usize, note: Option<&str>, words: &str) -> Page {
     let animal = ANIMALS[number % ANIMALS.len()];
     let own = note.map(|version| {
@@ -144,7 +144,8 @@ fn two_pages_are_enough_with_the_former_words_and_pages_without_a_value() {
 
 #[test]
 fn what_stands_on_pages_without_a_value_is_not_the_value() {
-    // Without a fixed word, the chain would read the version of the manual on all pages, but only three had a note.
+    // Without a fixed word, the chain would read the version of the manual on all pages, although only three pages had
+    // a note.
     let (since, mapping) = repair_note(&[2, 5, 7], "");
     let fields = read(&mapping, &with_note(11, None, ""));
     assert_eq!(fields.get("since"), None, "{since:?}");

@@ -1,5 +1,5 @@
-//! Learning from pages that list many records, in more than thirty layouts. The result is judged on rows that were not
-//! known.
+//! Tests learning from pages that list many records, in more than thirty layouts. The result is judged on rows that
+//! were not known.
 
 #[path = "rows/layouts.rs"]
 mod layouts;
@@ -14,7 +14,7 @@ use webfill_urls::Url;
 
 use layouts::{LAYOUTS, Layout};
 
-/// The F1 that each layout must reach on the rows that were withheld.
+/// The F1 that each layout must reach on the rows that were not known.
 const LIMIT: f64 = 0.95;
 
 const TITLES: [&str; 12] = [
@@ -43,7 +43,7 @@ const NAMES: [&str; 7] = [
 
 type Book = BTreeMap<&'static str, String>;
 
-/// A book on a page. Some books lack stars, a price or an author.
+/// A generated book. Some books lack stars, a price or an author.
 fn book(page: usize, number: usize) -> Book {
     let all = page * 31 + number;
     let mut book = Book::new();
@@ -225,10 +225,10 @@ impl Score {
     }
 }
 
-/// The known rows of the first two pages.
+/// The numbers of the known rows on the first two pages.
 const SOME: [&[usize]; 2] = [&[0, 2, 3, 7], &[1, 4]];
 
-/// Learns from some rows of two pages. Returns the score on the other rows, and on a page that was not learned from.
+/// Learns from some rows of two pages. Returns the score on their other rows and on a third page.
 fn learn_and_score(layout: &Layout, known_rows: [&[usize]; 2]) -> (Score, Learned) {
     let pages: Vec<(Page, Vec<Book>)> = (0..3).map(|number| page(layout, number)).collect();
     let is_known = |page: usize, row: usize| match page {
@@ -274,7 +274,8 @@ fn rows_of_all_layouts_are_learned_from_some_of_them() {
 #[test]
 fn two_rows_of_one_page_teach_all_layouts_but_one() {
     let (table, failed) = score_all([&[1, 4], &[]]);
-    // In the layout with two tables, nothing shows that the table without known rows is also a part of the list.
+    // One layout may fail: it has two tables, and nothing shows that the table without known rows is a part of the
+    // list.
     assert!(
         failed <= 1,
         "{failed} of {} layouts below {LIMIT}, {table}",

@@ -1,4 +1,4 @@
-//! A person's statements about a page count as true.
+//! Tests that a person's statements about a page count as true.
 
 use serde_json::json;
 use webfill_learn::{FieldStatement, Learned, Page, learn};
@@ -107,7 +107,7 @@ fn where_a_person_says_that_nothing_stands_nothing_is_read() {
         absent: true,
         ..FieldStatement::default()
     };
-    // The known value of the first page is its heading, of which a person has said that it is not the value.
+    // The known value of the first page is its heading, but a person has said that the heading is not the value.
     let learned = learn_with(said, &["NAME L"]);
     assert!(learned.mappings.is_empty(), "{learned:?}");
     assert_eq!(learned.left_out.len(), 4);
@@ -207,7 +207,7 @@ mod pointed {
             assert_eq!(learned.left_out.len(), 5, "{node}");
         }
         let mut pages = pages();
-        // Of one page, at most a hundred nodes are used; more must not slow learning down.
+        // At most a hundred nodes of a page are used, so more of them do not slow learning down.
         add_pointed_nodes(&mut pages[1], "name", &vec!["//*"; 10_000]);
         assert!(learn(&pages, &[], &task()).is_ok());
     }

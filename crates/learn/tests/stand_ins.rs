@@ -1,5 +1,5 @@
-//! Pages that lack a value, where another value takes its place. No mapping is learned from such pages, because pages
-//! with the most known values are preferred. A chain must read their own value, or nothing.
+//! Tests pages that lack a value, where another value takes its place (a stand-in). No mapping is learned from such
+//! pages, because pages with the most known values are preferred. A chain must read the page's own value, or nothing.
 
 use webfill_learn::{Page, learn};
 
@@ -31,7 +31,7 @@ type Shown = Vec<Option<String>>;
 
 struct Layout {
     name: &'static str,
-    /// Makes the page of the first book; the two other books are those to which a page may compare it.
+    /// Makes the page of the first book. The two other books are those with which the page may compare it.
     html: fn(&[Shown; 3]) -> String,
 }
 
@@ -182,7 +182,7 @@ const LAYOUTS: [Layout; 13] = [
     },
 ];
 
-/// The page of a book without the value of the field `lacks`.
+/// The page of a book, which lacks the value of the field with the index `lacks`.
 fn page_lacking_field(layout: &Layout, number: usize, lacks: Option<usize>) -> Page {
     let all = |number: usize| -> Shown { book_values(number).map(Some).to_vec() };
     let mut books = [all(number), all(number + 50), all(number + 90)];
@@ -250,12 +250,12 @@ fn nothing_stands_in_for_a_value_that_a_page_lacks() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A value with a label of its own, next to values that some pages lack.
+/// A layout in which the value has a label of its own, next to values that some pages lack.
 struct Named {
     name: &'static str,
     field: &'static str,
-    /// Makes the page of a book. The first flag is whether the page has the value, the second whether it has one more
-    /// thing.
+    /// Makes the page of a book. The first flag says whether the page has the value, the second whether it has one
+    /// thing more.
     html: fn(&[String; 4], bool, bool) -> String,
 }
 
@@ -344,7 +344,7 @@ fn a_label_may_be_a_part_of_the_text_before_its_value() {
             "Rated {} by all of its readers",
             book_values(number)[0].to_lowercase()
         );
-        // The number of other blocks differs between pages.
+        // Pages have different numbers of other blocks.
         let more = "<div class=block><h4>Hint</h4> sold without its cover</div>".repeat(number % 3);
         let html = format!(
             "<h1>Book {number}</h1><section><div class=block><h4>Author</h4> {}</div>\

@@ -1,5 +1,5 @@
-//! Pages without known values can be evidence against a chain: by truncated copies, by missing anchors, or by values
-//! that a filter rejects.
+//! Tests that pages without known values can be evidence against a chain: by truncated copies, by missing anchors, or
+//! by values that a filter rejects.
 
 use serde_json::Value;
 use webfill_learn::{Learned, Page, learn};
@@ -9,7 +9,8 @@ use crate::made::{page, read, task};
 const PAGES: usize = 40;
 const KNOWN: usize = 6;
 
-/// Generated pages. `html` gives what a page shows, and `truth` the true value, which is known for the first pages.
+/// Generates pages. `html` gives the content of a page, and `truth` its true value, which is known only for the first
+/// pages.
 fn pages(html: impl Fn(usize) -> String, truth: impl Fn(usize) -> String) -> Vec<Page> {
     (0..PAGES)
         .map(|number| {
@@ -23,7 +24,7 @@ fn pages(html: impl Fn(usize) -> String, truth: impl Fn(usize) -> String) -> Vec
         .collect()
 }
 
-/// The pages whose value is read wrongly or not at all, each with the text read.
+/// Learns from the pages, and returns those whose value is read wrongly or not at all, each with the text that is read.
 fn learn_and_find_misread(
     pages: &[Page],
     truth: impl Fn(usize) -> String,
@@ -81,12 +82,12 @@ fn a_field_that_is_only_cut_off_elsewhere_is_not_read_there() {
     assert_eq!(read(mapping, &pages[20]).get("field"), None, "{mapping:#}");
 }
 
-/// It is unknown whether pages without the anchor have the field. So the chain reads nothing there, and its report has
+/// Nobody knows whether pages without the anchor have the field. So the chain reads nothing there, and its report gives
 /// their number.
 #[test]
 fn an_anchor_that_stands_on_some_pages_only_reads_nothing_elsewhere_and_is_named() {
     let html = |number: usize| {
-        // Only new pages have the label, and all known pages are new.
+        // Only new pages have the label, and all pages with known values are new.
         let label = match number < KNOWN + 10 {
             true => "<div class=new><b>New:</b> <span>V</span></div>",
             false => "<div class=old><i></i> <span>V</span></div>",
@@ -158,7 +159,7 @@ fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
         1 => format!("ALTER KIND{number} name ( option 'value' [, ... ] )"),
         _ => format!("kind{number} [option...]"),
     };
-    // The known texts have no dots at their end.
+    // The known texts do not end in dots.
     let truth = |number: usize| match number < KNOWN {
         true => format!("SHOW KIND{number}"),
         false => synopsis(number),
@@ -173,7 +174,7 @@ fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
     assert!(misread.is_empty(), "{misread:?} {learned:?}");
 }
 
-/// If only one record is known, a page that lacks the name of the field is no evidence against the chain.
+/// If only one record is known, a page that lacks the field's name is no evidence against the chain.
 #[test]
 fn one_known_record_suffices_for_a_named_field_that_many_pages_lack() {
     let colours = ["white", "olive", "dark blue", "red", "black"];
@@ -205,8 +206,8 @@ fn one_known_record_suffices_for_a_named_field_that_many_pages_lack() {
     assert!(mapping.draft, "one record makes a draft");
 }
 
-/// If the known values have one shape and a second chain reads each of them, that chain fills the pages without the
-/// anchor. On pages that have something else in its place, it reads nothing.
+/// If the known values have one shape and a second chain reads each of them, this chain fills the pages without the
+/// anchor of the first chain. On pages that have something else in its place, it reads nothing.
 #[test]
 fn pages_without_the_anchor_are_filled_by_a_second_chain_if_values_have_a_shape() {
     let mail = |number: usize| {

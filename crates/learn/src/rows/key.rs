@@ -1,20 +1,20 @@
-//! The key of learned rows: the fewest fields that together distinguish all rows.
+//! Finds the key of learned rows: the fewest fields that together distinguish all rows.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Words in names of fields that often identify a thing, the likeliest first.
+/// Words in the names of fields that often identify a thing, the likeliest first.
 const KEY_WORDS: [&str; 14] = [
     "id", "url", "link", "href", "sku", "isbn", "asin", "code", "number", "item", "name", "title",
     "user", "key",
 ];
 
-/// The rows of one page, as extracted by the learned rule.
+/// The rows of one page, as the learned rule extracts them.
 pub(super) type Rows = Vec<Map<String, Value>>;
 
-/// Returns the fewest fields, at most three, that distinguish all rows, or else as many rows as possible. `fields` are
-/// the fields that are not lists.
+/// The fewest fields, at most three, that distinguish all rows, or else as many rows as possible. `fields` has the
+/// fields that are not lists.
 pub(super) fn find_key(pages: &[Rows], fields: &[String]) -> Vec<String> {
     let mut fields: Vec<&String> = fields.iter().collect();
     fields.sort_by_key(|field| rank(field));
@@ -56,8 +56,8 @@ fn combinations<'f>(fields: &[&'f String], count: usize) -> Vec<Vec<&'f String>>
     all
 }
 
-/// The number of rows whose key is missing or not unique. If an earlier page has the same key, the row counts only if
-/// that page has no identical row.
+/// The number of rows whose key is missing or not unique. A row whose key also occurs on an earlier page does not count
+/// if that page has an identical row.
 fn count_ambiguous(pages: &[Rows], key: &[&String]) -> usize {
     let mut faults = 0;
     let mut seen: Vec<BTreeSet<String>> = vec![BTreeSet::new(); pages.len()];

@@ -1,4 +1,4 @@
-//! Whether an element is a row like the known ones, judged by the names of its parts.
+//! Judges whether an element is a row like the known rows, by the names (tags and classes) of its parts.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use webfill_document::NodeRef;
 
 use crate::generated::looks_generated;
 
-/// The most names that are read in one element, and the most levels below it.
+/// The most parts of one element whose names are read, and the most levels below it.
 const MOST_PARTS: usize = 200;
 const DEPTH: usize = 4;
 
-/// Classes that show the position or a state of a row, but not its kind.
+/// Classes that show the position or the state of a row, but not its kind.
 const STANDING: [&str; 18] = [
     "odd",
     "even",
@@ -32,7 +32,7 @@ const STANDING: [&str; 18] = [
     "unread",
 ];
 
-/// Words in classes and ids by which sites and blockers mark advertisements.
+/// Words in classes and ids by which sites and ad blockers mark advertisements.
 const OF_ADVERTISEMENTS: [&str; 13] = [
     "ad",
     "ads",
@@ -49,21 +49,21 @@ const OF_ADVERTISEMENTS: [&str; 13] = [
     "adsbygoogle",
 ];
 
-/// Words in classes and ids of rows that are headings of the rows below them.
+/// Words in classes and ids of rows that are headings of other rows.
 const OF_HEADS: [&str; 8] = [
     "head", "header", "heading", "thead", "headings", "labels", "total", "totals",
 ];
 
-/// How similar an element is to the known rows.
+/// How similar an element is to the known rows of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
     Row,
-    /// The element is empty, or may be a row that lacks many parts.
+    /// The element may be a row: it is empty, or lacks many parts that rows have.
     Doubtful,
     Other,
 }
 
-/// The names of the parts that known rows have, and which parts all of them have.
+/// What known rows look like: the names of all their parts (`all`), and of the parts that every known row has (`core`).
 pub(super) struct Model {
     all: BTreeSet<String>,
     core: BTreeSet<String>,
@@ -74,7 +74,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The model of these rows. Each pair is a row and the elements that contain its known values.
+    /// Learns from known rows. Each pair is a row and the elements that contain its known values.
     pub(super) fn new<'d>(rows: &[(NodeRef<'d>, Vec<NodeRef<'d>>)]) -> Model {
         let mut model = Model {
             all: BTreeSet::new(),
@@ -107,7 +107,7 @@ impl Model {
         let cells_here = count_cells(element, "td");
         let is_of_headers =
             self.fewest_cells > 0 && count_cells(element, "th") > 0 && cells_here == 0;
-        // A single cell, where known rows have more than two, is the heading of a section.
+        // If known rows have more than two cells, a row with a single cell is the heading of a section.
         let is_across = self.fewest_cells > 2 && cells_here == 1 && count_cells(element, "th") == 0;
         if is_of_headers || is_across || self.is_advert_or_heading(&parts) {
             return Likeness::Other;
@@ -123,7 +123,7 @@ impl Model {
         }
     }
 
-    /// Whether classes mark the parts as an advertisement or a heading, although no known row has such classes.
+    /// Whether classes of the parts mark an advertisement or a heading, and no known row has such classes.
     fn is_advert_or_heading(&self, parts: &BTreeSet<String>) -> bool {
         let is_head = |part: &&String| part.starts_with("self.") && has_word(part, &OF_HEADS);
         let is_advert = |part: &&String| has_word(part, &OF_ADVERTISEMENTS);
@@ -137,8 +137,8 @@ impl Model {
         here.0 && !known.0 || here.1 && !known.1
     }
 
-    /// The share of an element's parts that known rows have, plus the share of the parts common to all known rows that
-    /// the element has: from 0 to 2.
+    /// How many parts an element shares with known rows, from 0 to 2. It is the share of the element's parts that any
+    /// known row has, plus the share of the parts common to all known rows that the element has.
     pub(super) fn shared_parts_score(&self, element: NodeRef<'_>) -> f64 {
         let parts = parts(element);
         let core = parts.intersection(&self.core).count() as f64 / self.core.len().max(1) as f64;
@@ -160,7 +160,7 @@ fn count_cells(element: NodeRef<'_>, tag: &str) -> usize {
         .count()
 }
 
-/// The classes of an element that show its kind, without those for positions and states.
+/// The classes of an element that show its kind. Classes for positions and states are left out.
 pub(super) fn kind_tokens(element: NodeRef<'_>) -> impl Iterator<Item = &str> {
     let classes = element.attribute("class").unwrap_or_default();
     let is_kind = |token: &&str| {
@@ -177,7 +177,7 @@ fn has_word(part: &str, known: &[&str]) -> bool {
     words.any(|word| known.contains(&word.to_lowercase().as_str()))
 }
 
-/// The tag and the classes of an element.
+/// The tag of an element, with its classes that show its kind.
 fn tag_and_classes(element: NodeRef<'_>) -> Option<String> {
     let mut name = element.tag()?.to_owned();
     for token in kind_tokens(element) {
@@ -213,7 +213,7 @@ fn add_parts(element: NodeRef<'_>, path: &str, depth: usize, parts: &mut BTreeSe
     }
 }
 
-/// The path of tags and classes from a row to an element within it. For the row itself, the path is only its tag.
+/// The path of tags and classes from a row to an element inside it. For the row itself, it is only its tag.
 fn path_in_row(row: NodeRef<'_>, element: NodeRef<'_>) -> Option<String> {
     if row == element {
         return row.tag().map(str::to_owned);

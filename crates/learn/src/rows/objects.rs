@@ -1,4 +1,4 @@
-//! Rows that are objects: of a JSON page, of data in a script, or of linked data.
+//! Finds rows that are objects: in a JSON page, in the data of a script, or in linked data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,18 @@ use crate::fold::KnownValue;
 use crate::places::Places;
 use crate::types::Page;
 
-/// The most paths and types that are tried.
+/// The most paths and types of objects that are tried.
 const MOST: usize = 60;
 
-/// The share of records that must have an object of their own.
+/// The share of known records that must have an object of their own.
 const SEPARATE: f64 = 0.75;
 
-/// A way to select objects.
+/// A way to select the rows, as objects.
 pub(super) struct Objects {
     pub(super) select: Vec<Value>,
     /// The objects of each page, in page order.
     pub(super) rows: Vec<Vec<Value>>,
-    /// For each page, the known row of each object, if there is one.
+    /// For each page and each object, the index of the known row that it is, if it is one.
     pub(super) known: Vec<Vec<Option<usize>>>,
     /// The share of known values that are in the objects of their records.
     pub(super) coverage: f64,
@@ -43,8 +43,8 @@ pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Objects> {
             continue;
         };
         let rows = objects.rows.iter().map(Vec::len).sum();
-        // If two ways find about as many values, the one with more rows is right: the other has several records in one
-        // object.
+        // If two ways find about as many values, the one with more rows is better, because the other one has several
+        // records in one object.
         let rank = ((objects.coverage * 20.0).round() as usize, rows);
         if best.as_ref().is_none_or(|(most, _)| rank > *most) {
             best = Some((rank, objects));
@@ -53,7 +53,7 @@ pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Objects> {
     best.map(|(_, objects)| objects)
 }
 
-/// The chains, as JSON, that select objects of a page.
+/// The chains (lists of extraction steps) that may select objects of a page, as JSON.
 fn candidate_selects(page: &Page) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut of_json = |text: &str, is_linked: bool| {
@@ -93,7 +93,7 @@ fn candidate_selects(page: &Page) -> BTreeSet<String> {
     found
 }
 
-/// Calls `found` with the path of each list of objects, and of each map from names to objects.
+/// Calls `found` with the path of each list of objects, and of each object whose members are objects.
 fn visit_lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String)) {
     if depth > 10 {
         return;
@@ -184,8 +184,8 @@ struct RowMatches {
     known: usize,
 }
 
-/// Matches each known row with the object that has the most of its values. A row stays without an object if another
-/// object has as many, or if an earlier row has taken the object.
+/// Matches each known row with the object that has the most of its values. A row has no object if two objects have
+/// equally many values, or if an earlier row has taken the object.
 fn match_rows(sheet: &PreparedPage<'_>, rows: &[Value]) -> RowMatches {
     let list = sheet.list;
     let places: Vec<Places<'_>> = rows

@@ -1,4 +1,4 @@
-//! The links from a listing to its further pages.
+//! Learns the links from a listing to its further pages.
 
 use serde_json::{Value, json};
 use webfill_document::{NodeRef, XPath};
@@ -41,7 +41,7 @@ const TEXTS: [&str; 22] = [
     "volgende",
 ];
 
-/// The processors of a `url_parsers` entry, and the URLs that they yield.
+/// The processors of a `url_parsers` entry that selects the links, and the URLs that it yields on the given pages.
 pub(super) struct Paging {
     pub(super) processors: Value,
     pub(super) urls: Vec<Url>,
@@ -54,8 +54,8 @@ pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Paging> {
     found.into_iter().next()
 }
 
-/// Accepts an XPath if all URLs it selects are pages of the same listing. Their paths may differ only in a number at
-/// the end; their queries may differ.
+/// Accepts an XPath if all URLs that it selects are pages of the same listing; otherwise returns `None`. Their paths
+/// may differ only in a number at the end; their queries may differ.
 fn check_expression(sheets: &[PreparedPage<'_>], expression: String) -> Option<Paging> {
     let xpath = XPath::compile(&expression).ok()?;
     let mut urls: Vec<Url> = Vec::new();
@@ -99,7 +99,7 @@ fn is_of_listing(page: &Url, next: &Url) -> bool {
     shape(page) == shape(next)
 }
 
-/// An XPath for links with the same text as the first link whose text is one of [`TEXTS`].
+/// An XPath for links with the text of the page's first link whose text is one of [`TEXTS`].
 fn find_by_text(sheet: &PreparedPage<'_>) -> Option<String> {
     let links = sheet.document.elements_by_tag("a");
     let is_next = |link: &NodeRef<'_>| {

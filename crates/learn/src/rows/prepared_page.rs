@@ -1,4 +1,4 @@
-//! Pages prepared for learning, with the records on them.
+//! Pages that list records, prepared for learning.
 
 use webfill_document::Document;
 
@@ -6,14 +6,14 @@ use crate::fold::KnownValue;
 use crate::places::Places;
 use crate::types::{KnownRow, Page};
 
-/// A page, and the records on it.
+/// A page, with the known records that it lists.
 #[derive(Clone, Copy)]
 pub(super) struct ListPage<'p> {
     pub(super) page: &'p Page,
     pub(super) rows: &'p [KnownRow],
 }
 
-/// A page prepared for learning.
+/// A page with its tree and its places (texts), prepared for learning.
 pub(super) struct PreparedPage<'d> {
     pub(super) list: ListPage<'d>,
     pub(super) document: &'d Document,
@@ -21,7 +21,7 @@ pub(super) struct PreparedPage<'d> {
 }
 
 impl KnownRow {
-    /// The known values of this record, at most 100, each once.
+    /// The known values of all records of this page, at most 100, each once.
     pub(super) fn known_values(&self) -> Vec<KnownValue> {
         let mut all: Vec<KnownValue> = Vec::new();
         for one in self

@@ -1,5 +1,5 @@
 //! The elements, called roots, from which the fields of a row are read. They are the row itself and the cells below the
-//! headers of its table; in a row of several elements, also the later ones.
+//! headers of its table. If a row consists of several elements, the later ones are roots too.
 
 use std::collections::HashSet;
 
@@ -19,12 +19,12 @@ use crate::survival::Anchor;
 pub(super) struct Shape {
     /// How many adjacent elements make a row.
     pub(super) width: usize,
-    /// An XPath condition that only the first of these elements meets. If `None`, elements are counted instead.
+    /// An XPath condition that only the first element of each row meets. If `None`, elements are counted instead.
     pub(super) first: Option<String>,
 }
 
-/// The elements from which the fields of a row are read. `heads` are the positions of the first elements of all rows of
-/// the page.
+/// The roots of a row: the elements from which its fields are read. `heads` has the positions of the first elements of
+/// all rows of the page.
 pub(super) fn roots_of_row<'d>(
     row: NodeRef<'d>,
     shape: &Shape,
@@ -98,8 +98,8 @@ fn add_cell_roots<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
     }
 }
 
-/// Adds the later elements of a row of several elements. Each is found from the one before, so that a row with a
-/// missing element does not continue into the next row.
+/// Adds the later elements of a row that consists of several. Each is found from the element before it. So if an
+/// element of the row is missing, the search does not continue into the next row.
 fn add_later_elements<'d>(
     row: NodeRef<'d>,
     shape: &Shape,
@@ -135,8 +135,8 @@ fn add_later_elements<'d>(
     }
 }
 
-/// An XPath condition that `node` meets and no other element in `all` meets, with its kind of anchor; `None` if there
-/// is none.
+/// An XPath condition that, of the elements in `all`, only `node` meets, with the kind of anchor that it uses; `None`
+/// if there is none.
 fn unique_name(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String)> {
     let tag = node.tag().filter(|tag| is_valid_step_name(tag))?;
     let others = || all.iter().filter(|other| **other != node);

@@ -1,4 +1,4 @@
-//! Finds the XPath that selects all rows, and only rows.
+//! Finds an XPath that selects all rows of the pages, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,17 +14,17 @@ use crate::labels::Leaks;
 use crate::steps::{absolute_paths, relative_paths};
 use crate::survival::Anchor;
 
-/// From how many known rows selectors are made, and how many levels above a row are searched for anchors.
+/// How many known rows are used to make selectors, and how many levels above a row are searched for anchors.
 const HEADS: usize = 4;
 const LEVELS: usize = 7;
 
 /// The most conditions of one selector.
 const MOST_CONDITIONS: usize = 3;
 
-/// How many selectors are tried with conditions.
+/// To how many selectors conditions are added as a trial.
 const TRIED: usize = 150;
 
-/// An XPath that selects rows, and the elements it selects.
+/// An XPath that selects rows, with the elements that it selects.
 pub(super) struct RowSelector<'d> {
     pub(super) expression: String,
     pub(super) anchor: Anchor,
@@ -32,7 +32,7 @@ pub(super) struct RowSelector<'d> {
     pub(super) rows: Vec<Vec<NodeRef<'d>>>,
     /// How well the selection agrees with the known rows of the pages, as F1.
     pub(super) f1: f64,
-    /// For rows of several elements: an XPath condition that only the first element of each row meets.
+    /// An XPath condition that only the first element of each row meets, if rows consist of several elements.
     pub(super) first: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn select<'d>(
     Some(selected)
 }
 
-/// A selector, still without conditions.
+/// A selector to which conditions may be added.
 struct Base {
     anchor: Anchor,
     expression: String,
@@ -107,7 +107,7 @@ fn base_selectors(
     bases.into_values().collect()
 }
 
-/// Selectors that use names of the row itself.
+/// Adds selectors that use names (ids, classes) of the row itself.
 fn add_row_selectors(
     sheet: &PreparedPage<'_>,
     head: NodeRef<'_>,
@@ -134,7 +134,7 @@ fn add_row_selectors(
     }
 }
 
-/// Selectors that use anchors above or before the rows.
+/// Adds selectors that use anchors above or before the rows.
 fn add_selectors_above(
     sheet: &PreparedPage<'_>,
     head: NodeRef<'_>,
@@ -169,7 +169,7 @@ fn add_selectors_above(
     }
 }
 
-/// Selectors of a table, by the header of a column or by its caption.
+/// Selectors of a table, which use the header of a column or the caption.
 fn table_selectors(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
     if node.tag() != Some("table") {
         return Vec::new();
@@ -194,7 +194,7 @@ fn table_selectors(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64
     found
 }
 
-/// A selector of an element, by the heading before it.
+/// A selector of an element, which uses the heading before it.
 fn heading_selector(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f64)> {
     let tag = node.tag().filter(|tag| is_valid_step_name(tag))?;
     let siblings = node.parent()?.children().take_while(|one| *one != node);
@@ -218,7 +218,7 @@ fn heading_selector(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String,
     Some((Anchor::Label, start, 0.05 * number as f64))
 }
 
-/// For each page, the nodes that an expression selects.
+/// The nodes that an XPath selects on each page; `None` if the XPath is invalid.
 fn evaluate<'d>(sheets: &[PreparedPage<'d>], expression: &str) -> Option<Vec<Vec<NodeRef<'d>>>> {
     let xpath = XPath::compile(expression).ok()?;
     let of_sheet = |sheet: &PreparedPage<'d>| -> Option<Vec<NodeRef<'d>>> {
@@ -228,8 +228,8 @@ fn evaluate<'d>(sheets: &[PreparedPage<'d>], expression: &str) -> Option<Vec<Vec
     sheets.iter().map(of_sheet).collect()
 }
 
-/// Adds conditions to a selector if it also selects other elements than rows. Returns its score and the selector;
-/// `None` if it selects less than half of the rows.
+/// Adds conditions to a selector if it selects other elements besides rows. Returns its score and the selector; `None`
+/// if it selects less than half of the rows.
 fn add_conditions<'d>(
     sheets: &[PreparedPage<'d>],
     target: &Target<'d>,
@@ -290,14 +290,14 @@ fn add_conditions<'d>(
     Some((score, selected))
 }
 
-/// A condition that rows meet.
+/// A condition of a selector that all rows meet.
 pub(super) struct Condition {
     pub(super) xpath: String,
     pub(super) burden: f64,
     meets: Box<dyn Fn(NodeRef<'_>) -> bool>,
 }
 
-/// Conditions that all rows meet, and that as few other selected elements as possible meet.
+/// Chooses conditions that all rows meet, and that as few other selected elements as possible meet.
 fn choose_conditions(
     rows: &[NodeRef<'_>],
     open: &[NodeRef<'_>],
@@ -311,7 +311,8 @@ fn choose_conditions(
         .collect();
     let mut possible = candidate_conditions(rows, &wrong, stride);
     possible.retain(|one| rows.iter().all(|row| (one.meets)(*row)));
-    // A condition that also drops incomplete rows is used only if the conditions that keep them do not suffice.
+    // Conditions that keep incomplete rows come first. A condition that drops them is used only if the others do not
+    // suffice.
     let (keeping, others): (Vec<_>, Vec<_>) = possible
         .into_iter()
         .partition(|one| shown.iter().all(|open| (one.meets)(*open)));
@@ -349,7 +350,8 @@ fn condition_on_class_token(token: &str) -> Option<String> {
     ))
 }
 
-/// The children of an element by tag, and its descendants by tag and class, and by tag alone (with an empty class).
+/// The names of elements inside an element: children by tag, and all descendants by tag and class, and by tag alone
+/// (with an empty class).
 fn descendant_names<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)> {
     let mut found = BTreeSet::new();
     for child in element.descendants().take(400) {

@@ -1,4 +1,4 @@
-//! Fields that all rows of a page share: they occur once on the page, or in its URL.
+//! Learns fields that all rows of a page share: their value occurs once on the page, or in its URL.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::learning::prepare_group;
 use crate::report;
 use crate::types::{FieldReport, Limits, Page};
 
-/// A field of rows, and its source.
+/// A field that all rows of a page share, and where its value comes from.
 pub(super) struct SharedField {
     pub(super) from: &'static str,
     pub(super) report: FieldReport,
 }
 
-/// The values of a field that all known rows of a page share, for each page that has them. `None` if rows differ.
+/// For each page, the value of a field that all its known rows share. `None` if rows of a page differ.
 fn shared_values(sheets: &[PreparedPage<'_>], field: &str) -> Option<Vec<(usize, String)>> {
     let mut found = Vec::new();
     for (number, sheet) in sheets.iter().enumerate() {
@@ -51,7 +51,7 @@ pub(super) fn learn(
         .or_else(|| learn_from_page(sheets, documents, field, &values, limits))
 }
 
-/// Learns the field as a part of the URL.
+/// Learns the field as a part of the page's URL.
 fn learn_from_url(
     sheets: &[PreparedPage<'_>],
     field: &str,
@@ -129,7 +129,7 @@ fn url_patterns(url: &Url, wanted: &KnownValue) -> Vec<String> {
     patterns
 }
 
-/// Learns the field anywhere on the page, like a field of the page.
+/// Learns the field from the whole page, as a field of the page is learned.
 fn learn_from_page(
     sheets: &[PreparedPage<'_>],
     documents: &[Document],
@@ -160,7 +160,7 @@ fn learn_from_page(
     })
 }
 
-/// Adds `from` to a field of a rule: the value comes from the page or its URL, not from the row.
+/// Sets `from` in a field of a rule, which says that the value comes from the page or its URL, not from the row.
 pub(super) fn with_origin(mut field: Value, from: &str) -> Value {
     field["from"] = from.into();
     field

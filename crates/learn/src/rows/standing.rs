@@ -1,4 +1,4 @@
-//! Where records are on pages: in repeated adjacent elements, each of which contains the values of one record.
+//! Finds where records are on pages: in repeated adjacent elements, each of which contains the values of one record.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,21 +8,21 @@ use super::likeness::{Likeness, Model};
 use super::prepared_page::PreparedPage;
 use crate::fold::KnownValue;
 
-/// The most values of a record that are used, and the most elements for each value.
+/// The most values of a record that are used, and the most elements that are examined for each value.
 const MOST_VALUES: usize = 40;
 const MOST_NODES: usize = 24;
 
 /// The most adjacent elements that may make one row.
 pub(super) const WIDEST: usize = 8;
 
-/// How much larger the share of known values inside rows must be with several elements per row than with one.
-/// Otherwise, one is used.
+/// Rows of several elements are used only if the share of known values inside rows is larger by this much than with
+/// rows of one element.
 const WORTH_SEVERAL: f64 = 0.12;
 
-/// The share of records that must have an element of their own.
+/// The share of known records that must have an element of their own.
 const SEPARATE: f64 = 0.75;
 
-/// A record on a page, and the elements that contain each of its values.
+/// A known record on a page, with the elements that contain each of its values.
 #[derive(Clone)]
 pub(super) struct RecordElements<'d> {
     pub(super) sheet: usize,
@@ -95,31 +95,31 @@ fn elements_with_value<'d>(sheet: &PreparedPage<'d>, wanted: &KnownValue) -> Vec
     nodes
 }
 
-/// An element that contains records, each in its own children.
+/// An element whose children contain records.
 struct Container<'d> {
     sheet: usize,
     node: NodeRef<'d>,
-    /// For each record, by child element: which values of the record are in that child.
+    /// For each record and each child element, the values of the record that are in the child.
     hits: BTreeMap<usize, BTreeMap<usize, BTreeSet<usize>>>,
 }
 
-/// A way to cut pages into rows.
+/// One way to divide the pages into rows.
 pub(super) struct Layout<'d> {
-    /// The containers of known records.
+    /// The elements whose children are the rows, as pairs of page and element.
     pub(super) containers: Vec<(usize, NodeRef<'d>)>,
-    /// For each record in a container: the index of its [`RecordElements`], and the first element of its row.
+    /// For each record, the index of its [`RecordElements`] and the first element of its row.
     pub(super) heads: Vec<(usize, NodeRef<'d>)>,
     /// Whether a row consists of several adjacent elements.
     pub(super) is_wide: bool,
     coverage: f64,
-    /// How many rows in all containers look like the known ones.
+    /// How many rows in all containers look like the known rows.
     alike: usize,
     /// Whether one container holds several records.
     holds_several: bool,
     depth: usize,
 }
 
-/// The likeliest layout; `None` if the records nowhere stand next to each other.
+/// The likeliest way to divide the pages into rows; `None` if records are nowhere next to each other.
 pub(super) fn likeliest_layout<'d>(standings: &[RecordElements<'d>]) -> Option<Layout<'d>> {
     let mut layouts = Vec::new();
     for containers in group_by_path(containers(standings)) {
@@ -177,7 +177,7 @@ fn containers<'d>(standings: &[RecordElements<'d>]) -> Vec<Container<'d>> {
     containers
 }
 
-/// Groups containers of the same kind: those that have the same path of tags.
+/// Groups the containers of records by kind: containers with the same path of tags are of the same kind.
 fn group_by_path(containers: Vec<Container<'_>>) -> Vec<Vec<Container<'_>>> {
     let mut kinds: BTreeMap<String, Vec<Container<'_>>> = BTreeMap::new();
     for container in containers {
@@ -225,7 +225,7 @@ fn single_element_layout<'d>(
         let Some(&(container, child, count)) = children.first() else {
             continue;
         };
-        // If two children contain equally many values of a record, the values do not show which child is its row.
+        // If two children contain equally many values of the record, either may be its row, so the record is skipped.
         if children.get(1).is_some_and(|(_, _, other)| *other == count) {
             continue;
         }
@@ -253,7 +253,8 @@ fn multi_element_layout<'d>(
         }
     }
     let kind = most_common(heads.iter().map(|(_, head)| tag_and_classes(*head)))?;
-    // The first element of a row may contain no value of the record, so the elements before are searched for it.
+    // The first element of a row may contain no value of the record. So the row may begin before the first element with
+    // a value.
     for (_, head) in &mut heads {
         let before = elements_before(*head).into_iter().take(WIDEST);
         let mut own = std::iter::once(*head).chain(before);
@@ -275,7 +276,7 @@ fn elements_before(node: NodeRef<'_>) -> Vec<NodeRef<'_>> {
     before
 }
 
-/// The tag and the class of an element.
+/// The tag of an element, with its classes that show its kind.
 pub(super) fn tag_and_classes(node: NodeRef<'_>) -> String {
     let mut kind = node.tag().unwrap_or_default().to_owned();
     for token in super::likeness::kind_tokens(node) {
@@ -294,8 +295,8 @@ pub(super) fn most_common<T: Ord + Clone>(all: impl Iterator<Item = T>) -> Optio
     Some(most.0.clone())
 }
 
-/// The adjacent children that contain the most values of a record: the first child, and the numbers of values and of
-/// children.
+/// Finds the adjacent children that contain the most values of a record. Returns the first of them, the number of
+/// values, and the number of children.
 fn best_window<'d>(
     container: &Container<'d>,
     record: usize,
@@ -375,7 +376,7 @@ fn finish_layout<'d>(
             .count()
     });
     let alike: Vec<usize> = alike.collect();
-    // If most parents have at most one child like the known rows, these children are only parts of rows.
+    // If most parents have at most one child like the known rows, the children are only parts of rows.
     if alike.iter().filter(|count| **count > 1).count() * 2 < alike.len().max(1) {
         return None;
     }
@@ -391,7 +392,7 @@ fn finish_layout<'d>(
     })
 }
 
-/// The model of the rows with these first elements. Of a row of several elements, only the first one counts, without
+/// What the rows with these first elements look like. If a row has several elements, only the first one counts, without
 /// its known values.
 pub(super) fn model<'d>(
     standings: &[RecordElements<'d>],

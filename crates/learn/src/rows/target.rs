@@ -1,4 +1,4 @@
-//! Which elements of the pages are rows, judged by their similarity to the known rows.
+//! Decides which elements of the pages are rows, by their similarity to the known rows.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,18 +9,19 @@ use super::prepared_page::PreparedPage;
 use super::standing::{Layout, RecordElements, WIDEST, model, tag_and_classes, tag_path};
 use crate::fold::fold_text;
 
-/// The elements of the pages, by whether they are rows. The first number of each pair is the page.
+/// The elements of the pages, classified by whether they are rows. In each pair, the first number is the page.
 pub(super) struct Target<'d> {
     pub(super) rows: Vec<(usize, NodeRef<'d>)>,
-    /// Elements that may be rows, or are empty, as pairs of page and position. A selector may select them or not.
+    /// Elements that may or may not be rows, or are empty, as pairs of page and position. A selector may select them or
+    /// not.
     pub(super) open: HashSet<(usize, usize)>,
-    /// Elements next to the rows that a selector must not select, such as advertisements, and the later elements of
-    /// rows of several elements.
+    /// Elements beside the rows that a selector must not select, such as advertisements, and the later elements of rows
+    /// that have several.
     pub(super) others: Vec<(usize, NodeRef<'d>)>,
-    /// If the first element of a row looks like the later ones: how many elements make a row, and the number of one
+    /// Set if the first element of a row looks like its later ones: how many elements make a row, and the number of one
     /// first element among its siblings.
     pub(super) stride: Option<(usize, usize)>,
-    /// The most elements that follow the first one in a row of several elements.
+    /// The most elements that follow the first one in a row.
     pub(super) tails: usize,
 }
 
@@ -60,7 +61,7 @@ impl<'d> Target<'d> {
                 .iter()
                 .any(|(sheet, tail)| (*sheet, tail.position()) == *place)
         };
-        // An element with field names is a header, unless known rows themselves contain field names as labels.
+        // An element that contains names of fields is a header, unless known rows contain such names as labels.
         let rows_name_fields = layout
             .heads
             .iter()
@@ -101,7 +102,7 @@ impl<'d> Target<'d> {
         target
     }
 
-    /// If the later elements of a row look like the first one, determines the first elements by counting.
+    /// Finds the first elements of rows by counting, if the later elements of a row look like the first one.
     fn regroup_by_count(&mut self, layout: &Layout<'d>, tails: &[(usize, NodeRef<'d>)]) {
         let kinds: HashSet<String> = layout
             .heads
@@ -136,7 +137,7 @@ impl<'d> Target<'d> {
         }
     }
 
-    /// Whether first elements and later ones have different parts.
+    /// Whether the first elements of rows have other parts than the later ones.
     fn heads_differ_from_tails(&self) -> bool {
         let children = |element: &NodeRef<'d>| -> Vec<Option<&str>> {
             element
@@ -174,7 +175,7 @@ fn contains_field_names(sheets: &[PreparedPage<'_>], element: NodeRef<'_>) -> bo
     named.len() > 1
 }
 
-/// The number of an element among the siblings of its tag, from 1.
+/// The number of an element among its siblings with the same tag, from 1.
 pub(super) fn number_of_tag(element: NodeRef<'_>) -> usize {
     let siblings = element.parent().into_iter().flat_map(NodeRef::children);
     let before = siblings.take_while(|one| *one != element);
@@ -191,7 +192,7 @@ pub(super) fn siblings_after(element: NodeRef<'_>) -> Vec<NodeRef<'_>> {
     after
 }
 
-/// The most later elements that any row has.
+/// The most elements that any row has after its first one.
 fn max_tail_count(layout: &Layout<'_>, tails: &[(usize, NodeRef<'_>)]) -> usize {
     let of_row = layout.heads.iter().map(|(_, head)| {
         let after = siblings_after(*head);
@@ -201,13 +202,13 @@ fn max_tail_count(layout: &Layout<'_>, tails: &[(usize, NodeRef<'_>)]) -> usize 
     of_row.max().unwrap_or(0)
 }
 
-/// The elements of a row of this width.
+/// The elements of a row that begins with `head` and consists of `width` elements.
 pub(super) fn row_elements(head: NodeRef<'_>, width: usize) -> Vec<NodeRef<'_>> {
     let after = siblings_after(head).into_iter();
     std::iter::once(head).chain(after.take(width - 1)).collect()
 }
 
-/// The later elements of known rows, up to the last one with a value of the record.
+/// The later elements of known rows: those after the first element, up to the last one with a value of the record.
 fn find_tails<'d>(
     standings: &[RecordElements<'d>],
     layout: &Layout<'d>,
@@ -220,7 +221,7 @@ fn find_tails<'d>(
             .into_iter()
             .take_while(|one| !is_head(*one))
             .collect();
-        // A value that is also in the first element of the row does not show that later elements belong to the row.
+        // A value that the row's first element also has does not show that later elements belong to the row.
         let own = standing
             .values
             .iter()
@@ -241,7 +242,7 @@ fn find_tails<'d>(
     tails
 }
 
-/// The containers of known rows, and similar ones on the same pages.
+/// The containers of known rows, and other containers of the same kind on the same pages.
 fn containers<'d>(sheets: &[PreparedPage<'d>], layout: &Layout<'d>) -> Vec<(usize, NodeRef<'d>)> {
     let mut of_sheets: BTreeMap<usize, usize> = BTreeMap::new();
     for (sheet, _) in &layout.containers {
@@ -281,7 +282,7 @@ fn containers<'d>(sheets: &[PreparedPage<'d>], layout: &Layout<'d>) -> Vec<(usiz
     containers
 }
 
-/// What identifies a kind of container: its path, its tag and class, and the column headers of a table.
+/// What identifies the kind of a container: its path, its tag and class, and the column headers if it is a table.
 fn kind_of(container: NodeRef<'_>) -> (String, String, Vec<String>) {
     let table = [Some(container), container.parent()];
     let table = table

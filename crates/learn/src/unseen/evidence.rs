@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::profile::Profile;
 use super::slots::{Slot, words};
 
-/// How much each kind of evidence weighs. The order is that of [`Evidence::new`].
+/// The weight of each kind of evidence, in the order of [`Evidence::new`].
 ///
-/// Estimated by a regression on generated sites of subjects that the benchmarks do not use.
+/// The weights were estimated by a regression on generated sites, with subjects that the benchmarks do not use.
 const WEIGHTS: [f64; KINDS] = [
     -5.02, 2.37, 2.85, -0.26, 3.27, 2.2, -3.87, 0.11, 1.7, 1.84, 0.29, 1.46, 0.47, 1.62, -1.87,
     0.44, -0.33, 2.65, -4.01, 1.41,
@@ -15,23 +15,23 @@ const WEIGHTS: [f64; KINDS] = [
 
 pub(super) const KINDS: usize = 20;
 
-/// What the sites with known values show about a field.
+/// What is learned about a field from the sites with known values.
 #[derive(Default)]
 pub(super) struct FieldModel<'s> {
-    /// Words of the field's title.
+    /// The words of the field's title.
     pub(super) title: BTreeSet<String>,
-    /// The slots that hold the field.
+    /// The slots (places that the pages of a site share) that hold the field.
     pub(super) right: Vec<&'s Slot>,
-    /// Labels and properties of other slots of the same sites.
+    /// The labels and properties of other slots of the same sites.
     pub(super) wrong: BTreeSet<String>,
-    /// Profiles of the known values, and of the values in each slot that holds the field, as pages write them.
+    /// What the known values look like, and what the values look like in each slot that holds the field.
     pub(super) profiles: Vec<Profile>,
     /// The number of distinct values divided by the number of values.
     pub(super) distinct: f64,
     pub(super) is_list: bool,
 }
 
-/// How far each kind of evidence supports a slot, in the order of `WEIGHTS`.
+/// How strongly each kind of evidence supports a slot, in the order of `WEIGHTS`.
 pub(super) struct Evidence(pub(super) [f64; KINDS]);
 
 impl Evidence {
@@ -114,7 +114,7 @@ impl Evidence {
         ])
     }
 
-    /// The logarithm of the odds that this slot holds the field, compared with no slot at all.
+    /// The logarithm of the odds that this slot holds the field, compared with the case that no slot does.
     pub(super) fn log_odds(&self) -> f64 {
         self.0
             .iter()
@@ -123,7 +123,7 @@ impl Evidence {
             .sum()
     }
 
-    /// Whether both a name and the values support the slot. Only one of them is too little to fill a table from it.
+    /// Whether both a name and the values support the slot. One of them alone is too little to fill a table.
     pub(super) fn has_name_and_values(&self) -> bool {
         let named = self.0[1..6].iter().chain(&self.0[15..16]);
         named.fold(0.0, |most: f64, one| most.max(*one)) >= 0.5 && self.0[8].max(self.0[7]) >= 0.5
@@ -136,7 +136,7 @@ fn overlap(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     both as f64 / (one.len() + other.len() - both).max(1) as f64
 }
 
-/// The share of the first set that the second one has.
+/// The share of the words in the first set that the second set has too.
 fn share_in(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     one.intersection(other).count() as f64 / one.len().max(1) as f64
 }

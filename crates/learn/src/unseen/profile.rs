@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most runs of characters that a shape keeps. The rest of the text counts as one more run.
 const MOST_RUNS: usize = 10;
 
-/// The smallest share of values of one kind that is not taken for an error.
+/// A kind of values with a smaller share than this is taken for errors.
 const LEAST_SHARE: f64 = 0.05;
 
-/// The share of values with each form, kind or length, by its name.
+/// The share of values with each form, kind or length, by the name of it.
 type Shares = BTreeMap<String, f64>;
 
 /// What a field's values look like: the share of each form, kind and length, their words, and their range.
@@ -26,7 +26,7 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// The profile of these values, each given with the form that all of its spellings share.
+    /// Makes the profile of these values. Each is given with the form that all of its spellings share.
     pub(super) fn from_values<'v>(values: impl Iterator<Item = (&'v str, &'v str)>) -> Profile {
         let mut profile = Profile::default();
         let (mut numbers, mut count) = (Vec::new(), 0.0);
@@ -68,12 +68,12 @@ impl Profile {
         overlap(&self.lengths, &other.lengths)
     }
 
-    /// The share of distinct values of this profile that the other profile also has.
+    /// The share of this profile's different values that the other profile has too.
     pub(super) fn value_overlap(&self, other: &Profile) -> f64 {
         share_in(&self.forms, &other.forms)
     }
 
-    /// The share of words in this profile's values that the other profile's values also have.
+    /// The share of the words in this profile's values that the other profile's values have too.
     pub(super) fn word_overlap(&self, other: &Profile) -> f64 {
         share_in(&self.words, &other.words)
     }
@@ -113,8 +113,8 @@ fn share_in(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     one.intersection(other).count() as f64 / one.len().max(1) as f64
 }
 
-/// The shape of a text: its runs of digits, words and marks. Consecutive words are one run, and all long runs of
-/// digits are equal.
+/// The shape of a text: its runs of digits, words and marks. Consecutive words are one run, and all long runs of digits
+/// count as equal.
 fn shape(text: &str) -> String {
     let mut shape = String::new();
     let mut runs = 0;
@@ -179,7 +179,7 @@ fn is_day(text: &str) -> bool {
     text.len() <= 40 && crate::dates::day_of(text).is_some()
 }
 
-/// The class of lengths to which a text belongs. Classes for longer texts are wider.
+/// The class of lengths to which a text belongs, as a name. Classes of longer texts are wider.
 fn length_step(text: &str) -> String {
     let count = text.chars().count();
     (f64::from(u32::try_from(count).unwrap_or(u32::MAX)).log2() * 1.5)

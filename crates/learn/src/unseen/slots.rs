@@ -14,23 +14,23 @@ use crate::types::Page;
 
 use super::profile::Profile;
 
-/// The longest text that is a value. Longer ones cannot be recognised by their form.
+/// The longest text that counts as a value. Longer ones cannot be recognised by their form.
 const LONGEST: usize = 300;
 
-/// The longest text that is a label.
+/// The longest text that counts as a label.
 const LONGEST_LABEL: usize = 40;
 
-/// How many ancestors of a value are searched for its label, and how many neighbours may be between.
+/// How many ancestors of a value are searched for its label, and how many neighbours may be between label and value.
 const ANCESTORS: usize = 4;
 const NEIGHBOURS: usize = 6;
 
 /// The most siblings of a node that are examined.
 const MOST_SIBLINGS: usize = 400;
 
-/// The most values of a slot on one page. A slot with more is not a field but a list of other things.
+/// The most values of a slot (shared place) on one page. A slot with more is not a field but a list of other things.
 const MOST_ON_PAGE: usize = 30;
 
-/// The most slots of a site. Those found on the most pages are kept.
+/// The most slots of a site that are kept. Those found on the most pages come first.
 const MOST_SLOTS: usize = 3_000;
 
 /// A place that the pages of a site share, with the values there.
@@ -38,17 +38,17 @@ const MOST_SLOTS: usize = 3_000;
 pub(super) struct Slot {
     /// The label before the slot, folded and without a colon.
     pub(super) label: Option<String>,
-    /// Words of classes, ids and keys near the slot.
+    /// Words in classes, ids and keys near the slot.
     pub(super) names: BTreeSet<String>,
     /// The name of the slot in linked data, microdata or metadata.
     pub(super) property: Option<String>,
     /// Whether the slot is the main heading of its pages.
     pub(super) is_heading: bool,
-    /// The share of pages whose title contains the value.
+    /// The share of pages whose title contains the value of the slot.
     pub(super) in_title: f64,
-    /// The values of each page. The list is empty if a page lacks the slot.
+    /// The values of each page; empty if a page lacks the slot.
     pub(super) values: Vec<Vec<Value>>,
-    /// The usual forms, lengths and words of the values.
+    /// The usual forms, lengths and words of the slot's values.
     pub(super) profile: Profile,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Value {
     pub(super) form: String,
 }
 
-/// The slots of a site.
+/// A site, as the slots (shared places) of its pages.
 pub(super) struct Site {
     pub(super) pages: usize,
     pub(super) slots: Vec<Slot>,
@@ -81,7 +81,7 @@ impl Slot {
         self.values.iter().flatten()
     }
 
-    /// The number of distinct values divided by the number of values.
+    /// The number of different values divided by the number of values.
     pub(super) fn distinct_share(&self) -> f64 {
         let forms: BTreeSet<&str> = self.values().map(|value| value.form.as_str()).collect();
         forms.len() as f64 / self.values().count().max(1) as f64
@@ -160,7 +160,7 @@ impl Site {
                 && slot.mean_values_per_page() <= MOST_ON_PAGE as f64
         });
         slots.retain(|slot| {
-            // A text that is the same on all pages is no field, so at least two different values are required.
+            // A slot needs at least two different values, because a text that is the same on all pages is not a field.
             let first = slot.values().next().map(|value| &value.text);
             owned.len() < 3 || slot.values().any(|value| Some(&value.text) != first)
         });
@@ -191,7 +191,7 @@ impl Site {
     }
 }
 
-/// The form that all spellings of a text have in common. Texts without digits need only folding.
+/// The form that all spellings of a text have in common. For a text without digits, folding is enough.
 pub(super) fn comparison_form(text: &str) -> String {
     match text.bytes().any(|byte| byte.is_ascii_digit()) {
         true => common_form(text),
@@ -200,8 +200,8 @@ pub(super) fn comparison_form(text: &str) -> String {
 }
 
 impl Slot {
-    /// Removes the words with which all values begin, such as `by`, and uses them as a name of the slot. Words at the
-    /// end are also names, but are kept, because they may be a unit.
+    /// Removes words with which all values begin, such as `by`, and makes them a name of the slot. Words at the end
+    /// also become names, but are kept in the values, because they may be a unit.
     fn strip_common_words(&mut self) {
         let mut texts: Vec<&str> = self.values().map(|value| value.text.as_str()).collect();
         texts.sort_unstable();
@@ -213,8 +213,8 @@ impl Slot {
         let end = common_affix(&texts, true);
         let is_word = |text: &str| text.chars().any(char::is_alphabetic);
         self.names.extend(words(&fold_text(&end)));
-        // A heading or a property already has a name. So common first words belong to its values, unless a colon
-        // follows.
+        // A heading or a property already has a name. So first words that its values share belong to the values, unless
+        // a colon follows.
         let is_named = self.is_heading || self.property.is_some();
         if !is_word(&begin) || (is_named && !begin.trim_end().ends_with(':')) {
             return;
@@ -236,7 +236,7 @@ impl Slot {
     }
 }
 
-/// The common beginning, or end, of texts, up to the last word boundary.
+/// The beginning (or end, if `at_end`) that all texts share, up to the last word boundary.
 fn common_affix(sorted: &[&str], at_end: bool) -> String {
     let turned = |text: &str| -> Vec<char> {
         match at_end {
@@ -254,7 +254,7 @@ fn common_affix(sorted: &[&str], at_end: bool) -> String {
             .count();
         shared.truncate(length);
     }
-    // Keep whole words only, with a mark between them and the value.
+    // Only whole words are kept, and only if a mark separates them from the value.
     while shared
         .last()
         .is_some_and(|c| !(c.is_whitespace() || *c == ':' || *c == '('))
@@ -274,7 +274,7 @@ fn bare_label(text: &str) -> String {
         .to_owned()
 }
 
-/// The words of a name or a label, split at marks and before capitals.
+/// The words of a name or a label. They are split at marks and before capital letters.
 pub(super) fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     let mut word = String::new();
@@ -301,7 +301,7 @@ fn stem(word: &str) -> String {
     }
 }
 
-/// A value on a page, with everything that identifies its slot.
+/// A value found on a page, with everything that identifies its slot.
 #[derive(Default)]
 struct FoundValue {
     key: String,
@@ -309,7 +309,7 @@ struct FoundValue {
     names: BTreeSet<String>,
     property: Option<String>,
     is_heading: bool,
-    /// The text of the value, if it is not the whole text.
+    /// The text of the value, if it is only a part of the whole text.
     text: Option<String>,
 }
 
@@ -329,7 +329,7 @@ fn identify_place(
     }
 }
 
-/// Whether an element contains only text and inline markup.
+/// Whether an element contains only text and inline elements such as `b`.
 fn is_inline_only(element: NodeRef<'_>) -> bool {
     let is_inline = |node: NodeRef<'_>| {
         let tag = node.tag();
@@ -438,7 +438,7 @@ fn identify_linked_data(kind: &str, path: &str) -> FoundValue {
     };
     let mut keys = plain.rsplit('.').filter(|key| *key != "$");
     let last = keys.next().unwrap_or_default();
-    // In `author.name`, the property is the author.
+    // A general last key does not name the property: in `author.name`, it is `author`.
     let property = match last {
         "name" | "value" | "url" => keys.next().unwrap_or(last),
         last => last,
@@ -456,7 +456,7 @@ fn nearest_ancestors(element: NodeRef<'_>, most: usize) -> impl Iterator<Item = 
     std::iter::successors(Some(element), |element| element.parent()).take(most)
 }
 
-/// Words in the classes and ids of an element, and of up to two elements around it that contain little else.
+/// Words in the classes and ids of an element, and of up to two elements around it that contain little besides it.
 fn name_words(element: NodeRef<'_>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let text = element.text().len();
@@ -473,7 +473,7 @@ fn name_words(element: NodeRef<'_>) -> BTreeSet<String> {
     names
 }
 
-/// The tags and classes of an element and its ancestors, optionally with their numbers among siblings.
+/// The tags and classes of an element and its ancestors. If `numbered`, with their numbers among siblings.
 fn ancestor_path(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
     let mut path = String::new();
     for (far, one) in nearest_ancestors(element, most).enumerate() {
@@ -497,7 +497,7 @@ fn ancestor_path(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
     path
 }
 
-/// The number of an element among its siblings of the same tag. In long lists, all later ones have the same number.
+/// The number of an element among its siblings with the same tag. In long lists, all later ones have the same number.
 fn number_among_siblings(element: NodeRef<'_>) -> usize {
     let Some(parent) = element.parent() else {
         return 0;
@@ -569,7 +569,7 @@ fn head_of_column(cell: NodeRef<'_>, labels: &Labels) -> Option<String> {
     (is_head && labels.has(&text)).then(|| bare_label(&text))
 }
 
-/// Beginnings of texts, up to a colon, that occur on several pages, such as `Author: ` before names.
+/// Beginnings of texts up to a colon that occur on several pages, such as `Author: ` before names.
 fn find_prefixes(pages: &[Places<'_>]) -> BTreeSet<String> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for page in pages {

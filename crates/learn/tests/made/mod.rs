@@ -65,7 +65,7 @@ pub fn read(mapping: &Value, page: &Page) -> serde_json::Map<String, Value> {
         .fields
 }
 
-/// Reads the last page with the mapping learned from the others.
+/// Reads the last page with the mapping that was learned from the others.
 pub fn read_last(learned: &Learned) -> serde_json::Map<String, Value> {
     assert_eq!(learned.mappings.len(), 1, "{learned:?}");
     read(
