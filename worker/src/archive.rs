@@ -132,7 +132,7 @@ impl Archive {
             recover(&folder);
             if let Err(error) = write_all(writer, waiting) {
                 // If the channel is full, an earlier fault is already waiting. Only the first one is reported.
-                let _ = broken.try_send(fault(&folder, &error));
+                let _ = broken.try_send(write_fault(&folder, &error));
             }
         };
         let thread = thread::Builder::new()
@@ -176,7 +176,7 @@ fn write_all(mut writer: Writer, mut waiting: mpsc::Receiver<Job>) -> std::io::R
     writer.finish()
 }
 
-fn fault(folder: &Path, error: &std::io::Error) -> Fault {
+fn write_fault(folder: &Path, error: &std::io::Error) -> Fault {
     let folder = folder.display();
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

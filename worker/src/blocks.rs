@@ -167,7 +167,7 @@ pub struct PageRefresh<'a> {
 }
 
 /// The first refresh in the beginning of an HTML page.
-pub fn refresh_of(body: &str) -> Option<PageRefresh<'_>> {
+pub fn find_refresh(body: &str) -> Option<PageRefresh<'_>> {
     let beginning = &body[..body.floor_char_boundary(BEGINNING_BYTES)];
     let found = scan::scan_briefly(beginning, SHORT_CHARACTERS);
     Some(PageRefresh {

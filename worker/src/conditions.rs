@@ -22,12 +22,12 @@ const MOST_BYTES: usize = 1_024;
 
 /// Whether pages of a crawl are requested conditionally. Rendered pages are not: a browser's result may change
 /// although the page itself has not.
-pub fn are_wanted(crawl: &CrawlSettings) -> bool {
+pub fn wants_conditional_requests(crawl: &CrawlSettings) -> bool {
     crawl.needs_feature(Feature::Conditional) && crawl.lane == Lane::Http
 }
 
 /// The headers that make the request for a stored page conditional; empty if the server must send the page in any case.
-pub fn headers(
+pub fn conditional_headers(
     known: &KnownPage,
     task: &Task,
     crawl: &CrawlSettings,
@@ -81,7 +81,7 @@ fn with_uncompressed_tag(etag: &str) -> String {
 
 /// The validators of an answer (`ETag` and `Last-Modified`), if it has any. They are kept even for crawls without
 /// conditional requests, because a later crawl of the same pages may use them.
-pub fn validators(
+pub fn response_validators(
     fetched: &Fetched,
     result: &TaskResult,
     documents: Option<&Documents>,

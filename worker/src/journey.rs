@@ -112,7 +112,7 @@ impl Journey {
         };
         log_step(&task, "permitted", "robots.txt permits it");
         if sitemaps::is_list_of_sitemaps(&task, &crawl, &url) {
-            let named = sitemaps::sitemaps_of(&url, rules.as_deref());
+            let named = sitemaps::list_sitemaps(&url, rules.as_deref());
             return self.end_with_sitemaps(site, task, crawl, named).await;
         }
         let visit = Visit {

@@ -31,7 +31,7 @@ pub(crate) fn compress(body: &[u8], is_rendered: bool, max_bytes: usize) -> Opti
 }
 
 /// The change to the page's kept body at the end of a task; `None` in crawls that keep no bodies.
-pub(crate) fn change_of(result: &TaskResult) -> Option<BodyChange> {
+pub(crate) fn body_change(result: &TaskResult) -> Option<BodyChange> {
     let crawl = &result.crawl;
     if !crawl.needs_feature(Feature::KeepBodies) {
         return None;

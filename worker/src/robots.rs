@@ -72,7 +72,7 @@ impl RobotsFiles {
 
     /// Remembers an entry of the cache, unless a later one is known. Returns its rules if it is fresh.
     pub fn remember(&mut self, entry: &RobotsEntry, now: Now) -> Option<Rules> {
-        let rules = rules_of(entry)?;
+        let rules = rules_from_entry(entry)?;
         let after = |at_ms: i64, most: Duration| {
             let wait_ms = at_ms.saturating_sub(now.wall_ms).max(0) as u64;
             now.instant + Duration::from_millis(wait_ms).min(most)
@@ -295,11 +295,11 @@ impl RobotsFetch {
             (Some(_), Some(_)) => RobotsAnswer::Denied(Denied::CutShort),
             (None, Some(denied)) => RobotsAnswer::Denied(denied),
             (Some((url, response)), None) if is_final(&url, &response) => {
-                RobotsAnswer::Files(self.entries(&url, response, now))
+                RobotsAnswer::Files(self.make_entries(&url, response, now))
             }
             (Some((url, response)), None) => {
                 let outcome = unreachable_outcome(response.outcome);
-                RobotsAnswer::Unreachable(outcome, evidence(&url, response))
+                RobotsAnswer::Unreachable(outcome, make_evidence(&url, response))
             }
             // The origin is not a valid URL, so nothing was requested.
             (None, None) => RobotsAnswer::Unreachable(
@@ -314,7 +314,7 @@ impl RobotsFetch {
         }
     }
 
-    fn entries(&self, url: &Url, response: RobotsResponse, now: Now) -> Vec<RobotsEntry> {
+    fn make_entries(&self, url: &Url, response: RobotsResponse, now: Now) -> Vec<RobotsEntry> {
         let target = origin(url);
         let is_targets_own = is_robots_txt(url) && !matches!(response.status, Some(300..=399));
         let entry = RobotsEntry {
@@ -363,7 +363,7 @@ fn unreachable_outcome(outcome: Outcome) -> Outcome {
     }
 }
 
-fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
+fn make_evidence(url: &Url, response: RobotsResponse) -> Evidence {
     let sign = match (response.error, response.status) {
         (Some(error), _) => error,
         (None, Some(200 | 201 | 203 | 204)) => String::from("robots.txt is not readable text"),
@@ -380,7 +380,7 @@ fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
 
 /// The rules of an entry of the cache. By RFC 9309 2.3.1, a file is parsed, a status 4xx (or an endless redirect)
 /// allows everything, and anything else allows nothing.
-fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
+fn rules_from_entry(entry: &RobotsEntry) -> Option<Rules> {
     if !has_rules(entry.status, &entry.body) {
         return None;
     }

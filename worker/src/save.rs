@@ -124,7 +124,7 @@ impl Saver {
 
     /// Keeps the bodies of pages. Bodies that the store refuses because of their content are dropped.
     async fn keep_bodies(&self, results: &[TaskResult]) -> Result<(), StoreError> {
-        let changes: Vec<_> = results.iter().filter_map(kept_body::change_of).collect();
+        let changes: Vec<_> = results.iter().filter_map(kept_body::body_change).collect();
         if changes.is_empty() {
             return Ok(());
         }

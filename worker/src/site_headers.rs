@@ -60,7 +60,7 @@ impl SiteHeader {
         let (name, value) = normalize_request_header(name.trim(), value.trim())?;
         let domain = match site {
             "*" => None,
-            site => Some(domain_of(site).ok_or_else(|| format!("`{site}` is not a site"))?),
+            site => Some(parse_domain(site).ok_or_else(|| format!("`{site}` is not a site"))?),
         };
         Ok(SiteHeader {
             domain,
@@ -79,7 +79,7 @@ impl SiteHeader {
 }
 
 /// The domain in the form used in canonical URLs.
-fn domain_of(site: &str) -> Option<String> {
+fn parse_domain(site: &str) -> Option<String> {
     let url = Url::parse(&format!("http://{site}/")).ok()?;
     let is_host = url.path() == "/" && url.port().is_none() && url.username().is_empty();
     let host = url.host_str().filter(|_| is_host)?;

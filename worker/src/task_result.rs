@@ -150,7 +150,7 @@ impl TaskResult {
     /// Takes over everything from the response except the body, which the extraction gets.
     pub fn with_fetched(mut self, fetched: &mut Fetched) -> TaskResult {
         self.outcome = fetched.outcome;
-        self.evidence = evidence(&self.task, fetched);
+        self.evidence = site_evidence(&self.task, fetched);
         self.error = fetched.error.take();
         self.status_code = fetched.status_code;
         self.content_type = fetched.content_type.take();
@@ -345,7 +345,7 @@ fn memory_of(value: &Value) -> usize {
 }
 
 /// The evidence that the site could not be reached, or that it demands fewer requests.
-fn evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
+fn site_evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
     let sign = match (fetched.answer, fetched.status_code) {
         (Answer::Silent, _) => fetched.error.clone()?,
         (answer, Some(status)) if answer.asks_to_wait() => format!("the server returned {status}"),

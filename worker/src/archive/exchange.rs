@@ -59,11 +59,11 @@ impl Exchange {
         Exchange {
             url: url[..Position::AfterQuery].to_owned(),
             started_ms: request.started_ms,
-            protocol: protocol(version),
+            protocol: protocol_name(version),
             peer: response.remote_addr().map(|address| address.ip()),
             status: response.status().as_u16(),
             request_head: request.head(url, version),
-            response_head: response_head(response),
+            response_head: format_response_head(response),
             payload: Vec::new(),
             truncated: None,
         }
@@ -108,7 +108,7 @@ impl SentRequest {
     }
 }
 
-fn protocol(version: Version) -> &'static str {
+fn protocol_name(version: Version) -> &'static str {
     match version {
         Version::HTTP_2 => "h2",
         Version::HTTP_10 => "http/1.0",
@@ -116,7 +116,7 @@ fn protocol(version: Version) -> &'static str {
     }
 }
 
-fn response_head(response: &Response) -> Vec<u8> {
+fn format_response_head(response: &Response) -> Vec<u8> {
     let version = match response.version() {
         Version::HTTP_10 => "HTTP/1.0",
         _ => "HTTP/1.1",
@@ -209,7 +209,7 @@ mod tests {
             .extension(ReasonPhrase::from_static(b"Nowhere"))
             .body(reqwest::Body::default())
             .unwrap();
-        let head = String::from_utf8(response_head(&response.into())).unwrap();
+        let head = String::from_utf8(format_response_head(&response.into())).unwrap();
         assert_eq!(
             head,
             "HTTP/1.1 404 Nowhere\r\ncontent-encoding: gzip\r\nx-crawl-transfer-encoding: chunked\r\n\r\n"
@@ -222,7 +222,10 @@ mod tests {
             .version(Version::HTTP_2)
             .body(reqwest::Body::default())
             .unwrap();
-        assert_eq!(response_head(&response.into()), b"HTTP/1.1 200 \r\n\r\n");
-        assert_eq!(protocol(Version::HTTP_2), "h2");
+        assert_eq!(
+            format_response_head(&response.into()),
+            b"HTTP/1.1 200 \r\n\r\n"
+        );
+        assert_eq!(protocol_name(Version::HTTP_2), "h2");
     }
 }

@@ -32,7 +32,7 @@ impl WarcFile {
         std::fs::create_dir_all(folder)?;
         loop {
             *serial += 1;
-            let name = name(now_ms, *serial);
+            let name = new_file_name(now_ms, *serial);
             let path = folder.join(format!("{name}{OPEN}"));
             let file = match OpenOptions::new().append(true).create_new(true).open(&path) {
                 Ok(file) => file,
@@ -41,7 +41,7 @@ impl WarcFile {
             };
             file.lock()?;
             // A recovering process may already have removed the file, because it was still empty.
-            if !is_at(&file, &path) {
+            if !is_file_at(&file, &path) {
                 continue;
             }
             let mut begun = WarcFile {
@@ -98,14 +98,14 @@ pub fn complete(open: &Path, completed: &Path) -> io::Result<()> {
 }
 
 /// Whether `path` still names this file.
-pub fn is_at(file: &File, path: &Path) -> bool {
+pub fn is_file_at(file: &File, path: &Path) -> bool {
     let here = file.metadata().map(|found| (found.dev(), found.ino()));
     let there = std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
     matches!((here, there), (Ok(here), Ok(there)) if here == there)
 }
 
 /// The usual form of WARC names: prefix, time, serial number, host and process.
-fn name(now_ms: i64, serial: u32) -> String {
+fn new_file_name(now_ms: i64, serial: u32) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let host: String = host.trim().chars().filter(fits).take(100).collect();

@@ -98,10 +98,10 @@ impl WarcReader {
 
     /// Reads a record's block (the bytes after its head), if the record is an answer and the block is not too long.
     fn read_block(&mut self, head: &[(String, String)]) -> io::Result<Option<Vec<u8>>> {
-        let length = field(head, "content-length").and_then(|text| text.parse().ok());
+        let length = find_field(head, "content-length").and_then(|text| text.parse().ok());
         let length: u64 = length.ok_or_else(|| invalid_data("a record without a length"))?;
-        let is_answer = matches!(field(head, "warc-type"), Some("response" | "revisit"))
-            && field(head, "warc-truncated").is_none();
+        let is_answer = matches!(find_field(head, "warc-type"), Some("response" | "revisit"))
+            && find_field(head, "warc-truncated").is_none();
         let most = (self.max_body_bytes + MAX_HEAD_BYTES) as u64;
         let mut rest = self.records.by_ref().take(length);
         let block = match is_answer && length <= most {
@@ -165,7 +165,7 @@ fn read_record_head(records: &mut impl BufRead) -> io::Result<Option<Vec<(String
     }
 }
 
-fn field<'f>(fields: &'f [(String, String)], name: &str) -> Option<&'f str> {
+fn find_field<'f>(fields: &'f [(String, String)], name: &str) -> Option<&'f str> {
     let mut named = fields.iter().filter(|(field, _)| field == name);
     named.next().map(|(_, value)| value.as_str())
 }
@@ -175,13 +175,14 @@ fn parse_answer(
     mut block: Vec<u8>,
     max_body_bytes: usize,
 ) -> Option<ArchivedAnswer> {
-    let is_http = field(head, "content-type").is_some_and(|of| of.starts_with("application/http"));
+    let is_http =
+        find_field(head, "content-type").is_some_and(|of| of.starts_with("application/http"));
     let end = memchr::memmem::find(&block, b"\r\n\r\n").filter(|_| is_http)?;
     let payload = block.split_off(end + 4);
     let (status, headers) = parse_http_head(&block)?;
     let text = |name: HeaderName| headers.get(name)?.to_str().ok().map(str::to_owned);
-    let url = field(head, "warc-target-uri")?;
-    let body = match (status, field(head, "warc-type")) {
+    let url = find_field(head, "warc-target-uri")?;
+    let body = match (status, find_field(head, "warc-type")) {
         (301 | 302 | 303 | 307 | 308, _) => ArchivedBody::Redirect(text(LOCATION)?),
         (status, _) if !(200..300).contains(&status) => return None,
         (_, Some("revisit")) => ArchivedBody::Elsewhere,
@@ -190,7 +191,7 @@ fn parse_answer(
     Some(ArchivedAnswer {
         // Some programs put the URL into angle brackets.
         url: url.trim_matches(['<', '>']).to_owned(),
-        payload_digest: field(head, "warc-payload-digest").map(str::to_owned),
+        payload_digest: find_field(head, "warc-payload-digest").map(str::to_owned),
         content_type: text(CONTENT_TYPE),
         body,
     })

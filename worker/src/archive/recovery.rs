@@ -10,7 +10,7 @@ use std::path::Path;
 
 use flate2::bufread::GzDecoder;
 
-use super::file::{OPEN, complete, is_at};
+use super::file::{OPEN, complete, is_file_at};
 
 /// The ending of a file that is being written.
 const OPEN_WARC: &str = ".warc.gz.open";
@@ -56,12 +56,12 @@ fn recover_file(path: &Path, name: &str) -> io::Result<Recovery> {
         Err(error) => return Err(error),
     };
     match file.try_lock() {
-        Ok(()) if is_at(&file, path) => {}
+        Ok(()) if is_file_at(&file, path) => {}
         // Another process completed the file first, or is still writing it.
         Ok(()) | Err(TryLockError::WouldBlock) => return Ok(Recovery::InUse),
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    let whole = whole_bytes(&file)?;
+    let whole = count_whole_bytes(&file)?;
     if whole == 0 {
         std::fs::remove_file(path)?;
         return Ok(Recovery::Empty);
@@ -74,7 +74,7 @@ fn recover_file(path: &Path, name: &str) -> io::Result<Recovery> {
 }
 
 /// The length of the file's whole gzip members, each of which is a record.
-fn whole_bytes(file: &File) -> io::Result<u64> {
+fn count_whole_bytes(file: &File) -> io::Result<u64> {
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let mut whole = 0;
     while !reader.fill_buf()?.is_empty() {
@@ -147,7 +147,10 @@ mod tests {
             std::fs::write(&path, &bytes[..torn]).unwrap();
             let whole = ends.iter().rfind(|end| **end <= torn as u64);
             let expected = whole.copied().unwrap_or(0);
-            assert_eq!(whole_bytes(&File::open(&path).unwrap()).unwrap(), expected);
+            assert_eq!(
+                count_whole_bytes(&File::open(&path).unwrap()).unwrap(),
+                expected
+            );
         }
         // After a loss of power, a file may end in zeros.
         let zeros = [bytes.as_slice(), &[0; 512]].concat();

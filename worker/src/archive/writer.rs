@@ -57,7 +57,7 @@ impl Writer {
         let earlier = find_original(&self.originals, &exchange, &digest);
         let warcinfo = file.warcinfo();
         file.append(&answer_record(&exchange, id, warcinfo, &digest, earlier))?;
-        let request = common_fields("request", RecordId::random(), &exchange, warcinfo)
+        let request = record_with_common_fields("request", RecordId::random(), &exchange, warcinfo)
             .field("WARC-Concurrent-To", id)
             .block(REQUEST, [&exchange.request_head, &[]]);
         file.append(&request)?;
@@ -131,12 +131,13 @@ fn answer_record<'a>(
         _ => earlier.map(|_| SAME_PAYLOAD),
     };
     let Some(profile) = profile else {
-        return common_fields("response", id, exchange, warcinfo)
+        return record_with_common_fields("response", id, exchange, warcinfo)
             .field("WARC-Payload-Digest", digest)
             .optional_field("WARC-Truncated", exchange.truncated.map(|why| why.as_str()))
             .block(RESPONSE, [head, &exchange.payload]);
     };
-    let record = common_fields("revisit", id, exchange, warcinfo).field("WARC-Profile", profile);
+    let record =
+        record_with_common_fields("revisit", id, exchange, warcinfo).field("WARC-Profile", profile);
     match earlier {
         Some(earlier) => add_reference(record, earlier),
         None => record,
@@ -155,7 +156,7 @@ fn add_reference<'a>(record: Record<'a>, earlier: &Original) -> Record<'a> {
         )
 }
 
-fn common_fields<'a>(
+fn record_with_common_fields<'a>(
     kind: &str,
     id: RecordId,
     exchange: &Exchange,

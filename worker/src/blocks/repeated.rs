@@ -11,7 +11,7 @@
 //! Any other page ends the run. A recognised block stays known, so after a backoff it is recognised at the first
 //! request. A suspected answer that turned out to be a page stays known as a page.
 //!
-//! Healthy sites, too, serve some short pages for many URLs. Those never count: see [`likeness_of`].
+//! Healthy sites, too, serve some short pages for many URLs. Those never count: see [`assess_likeness`].
 //!
 //! All state is in memory and bounded. After a restart it is learnt again.
 
@@ -128,7 +128,7 @@ impl RepeatedPages {
         response: &Response<'_>,
         may_wait: bool,
     ) -> Option<Sign> {
-        let Some((likeness, answer)) = likeness_of(response) else {
+        let Some((likeness, answer)) = assess_likeness(response) else {
             // A redirect does not end a run: the page that it leads to may be the block.
             if response.redirect.is_none() {
                 self.end_run(site);
@@ -142,11 +142,11 @@ impl RepeatedPages {
             && run.acquittals < MOST_ACQUITTALS;
         let needed = if is_strong { SHORT_RUN } else { LONG_RUN };
         if run.length >= needed {
-            return Some(sign(response, run.length));
+            return Some(make_sign(response, run.length));
         }
         if is_strong && is_new && may_wait {
             run.is_suspected = true;
-            return Some(suspicion(response));
+            return Some(make_suspicion(response));
         }
         // If the answer was suspected, its task was retried and got it again, while no other URL did: it is a page.
         run.clear_suspicion();
@@ -211,7 +211,7 @@ impl Run {
     }
 }
 
-fn sign(response: &Response<'_>, urls: usize) -> Sign {
+fn make_sign(response: &Response<'_>, urls: usize) -> Sign {
     let signature = match response.redirect {
         Some(_) => "repeated-redirect",
         None => "repeated-page",
@@ -226,11 +226,11 @@ fn sign(response: &Response<'_>, urls: usize) -> Sign {
     }
 }
 
-fn suspicion(response: &Response<'_>) -> Sign {
+fn make_suspicion(response: &Response<'_>) -> Sign {
     Sign {
         grade: Grade::Suspicion,
         evidence: format!("{}, seen once", describe_answer(response)),
-        ..sign(response, 1)
+        ..make_sign(response, 1)
     }
 }
 
@@ -261,7 +261,7 @@ fn url_key(url: &Url) -> u64 {
 /// How much a response resembles a challenge, with a hash for comparison. `None` for pages that healthy sites serve for
 /// many URLs: the shell of an application, a form, a page that leads elsewhere, a "not found" page. Also `None` for
 /// redirects that do not name a challenge at another host.
-fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
+fn assess_likeness(response: &Response<'_>) -> Option<(Likeness, u64)> {
     if let Some(target) = response.redirect {
         let target = response.url.join(target).ok()?;
         let is_gate = target.host_str() != response.url.host_str()

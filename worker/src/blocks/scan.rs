@@ -192,10 +192,10 @@ impl<'a, 'u> Scanner<'a, 'u> {
     fn skip_markup(&mut self, start: usize) -> usize {
         let rest = &self.page.as_bytes()[start..];
         if rest.starts_with(b"<!--") {
-            return self.end_of(start + 4, b"-->");
+            return self.find_end(start + 4, b"-->");
         }
         if rest.starts_with(b"<!") || rest.starts_with(b"<?") {
-            return self.end_of(start + 2, b">");
+            return self.find_end(start + 2, b">");
         }
         if rest.starts_with(b"</") {
             self.note_block(tag_name(self.page, start + 1));
@@ -218,7 +218,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
         }
     }
 
-    fn end_of(&self, from: usize, mark: &[u8]) -> usize {
+    fn find_end(&self, from: usize, mark: &[u8]) -> usize {
         let bytes = self.page.as_bytes();
         memmem::find(&bytes[from..], mark).map_or(bytes.len(), |found| from + found + mark.len())
     }
@@ -275,7 +275,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
             features.has_script = true;
             features.has_external_script |= attribute(tag, "src").is_some();
         } else if FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) {
-            features.has_fields |= is_field(tag);
+            features.has_fields |= is_fillable_field(tag);
         } else if let Some(classes) = attribute(tag, "class") {
             let mut classes = classes.split_ascii_whitespace();
             features.has_captcha |= classes.any(|class| CAPTCHA_CLASSES.contains(&class));
@@ -304,7 +304,7 @@ fn is_app_shell_tag(name: &str, tag: &str) -> bool {
 }
 
 /// Whether a tag of [`FIELDS`] is one that people fill in. Captchas bring fields of their own.
-fn is_field(tag: &str) -> bool {
+fn is_fillable_field(tag: &str) -> bool {
     let kind = attribute(tag, "type").unwrap_or_default();
     let names = ["name", "id"].map(|name| attribute(tag, name).unwrap_or_default());
     let is_captcha = |name: &&str| name.contains("captcha") || name.contains("turnstile");

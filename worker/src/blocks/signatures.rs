@@ -185,7 +185,10 @@ impl Conditions {
             return true;
         }
         let title = inspected.title();
-        let matching = self.titles.iter().find(|wanted| is_like(title, wanted));
+        let matching = self
+            .titles
+            .iter()
+            .find(|wanted| matches_title(title, wanted));
         if let Some(wanted) = matching {
             evidence.add(format!("title \"{wanted}\""));
         }
@@ -243,7 +246,7 @@ fn any_of(wanted: &[String], evidence: &mut Evidence, is_met: impl Fn(&str) -> b
 }
 
 /// Whether a title matches `wanted`, where one `*` may stand for anything.
-fn is_like(title: &str, wanted: &str) -> bool {
+fn matches_title(title: &str, wanted: &str) -> bool {
     match wanted.split_once('*') {
         None => title == wanted,
         Some((before, after)) => {

@@ -23,7 +23,7 @@ impl TargetCondition {
     pub fn matches(&self, target: &Url) -> bool {
         let (host, path) = (target.host_str().unwrap_or_default(), target.path());
         let has = |wanted: &String| target.query_pairs().any(|(name, _)| name == *wanted);
-        none_or_any(&self.hosts, |wanted| is_within(host, wanted))
+        none_or_any(&self.hosts, |wanted| is_domain_or_subdomain(host, wanted))
             && none_or_any(&self.path_prefixes, |prefix| path.starts_with(prefix))
             && none_or_any(&self.paths, |wanted| path == wanted)
             && self.parameters.iter().all(has)
@@ -35,7 +35,7 @@ fn none_or_any(wanted: &[String], is_met: impl Fn(&str) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(|wanted| is_met(wanted))
 }
 
-fn is_within(host: &str, domain: &str) -> bool {
+fn is_domain_or_subdomain(host: &str, domain: &str) -> bool {
     match host.strip_suffix(domain) {
         Some(before) => before.is_empty() || before.ends_with('.'),
         None => false,
@@ -145,7 +145,7 @@ impl<'a> Refresh<'a> {
         let rest = content[digits..].trim_start_matches(|c: char| {
             c.is_ascii_digit() || c.is_ascii_whitespace() || matches!(c, '.' | ';' | ',')
         });
-        let target = without_key(rest).trim_matches(|c: char| c.is_ascii_whitespace());
+        let target = strip_url_key(rest).trim_matches(|c: char| c.is_ascii_whitespace());
         let target = target.trim_matches(['"', '\'']);
         Some(Refresh {
             seconds,
@@ -155,7 +155,7 @@ impl<'a> Refresh<'a> {
 }
 
 /// The text without a leading `url=`, if it has one.
-fn without_key(text: &str) -> &str {
+fn strip_url_key(text: &str) -> &str {
     let is_key = text
         .get(..3)
         .is_some_and(|key| key.eq_ignore_ascii_case("url"));

@@ -79,7 +79,7 @@ impl Process {
         let cannot =
             |why: &dyn std::fmt::Display| format!("cannot start {}: {why}", config.command);
         std::fs::create_dir_all(&profile).map_err(|error| cannot(&error))?;
-        let mut child = command(config, &profile)
+        let mut child = build_command(config, &profile)
             .spawn()
             .map_err(|error| cannot(&error))?;
         let words = child
@@ -128,7 +128,7 @@ impl Drop for Process {
     }
 }
 
-fn command(config: &BrowserConfig, profile: &Path) -> Command {
+fn build_command(config: &BrowserConfig, profile: &Path) -> Command {
     let mut command = Command::new(SHELL[0]);
     command
         .args(&SHELL[1..])

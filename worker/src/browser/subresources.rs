@@ -159,12 +159,12 @@ impl SubresourceCache {
     }
 
     pub fn insert(&mut self, url: &Url, answer: &Rc<Answer>, now: Instant) {
-        if answer.fresh_for.is_zero() || size(url.as_str(), answer) > MAX_CACHED_BYTES / 4 {
+        if answer.fresh_for.is_zero() || cached_bytes(url.as_str(), answer) > MAX_CACHED_BYTES / 4 {
             return;
         }
         self.forget(url.as_str());
         self.order.retain(|cached| cached != url.as_str());
-        self.bytes += size(url.as_str(), answer);
+        self.bytes += cached_bytes(url.as_str(), answer);
         let until = now + answer.fresh_for;
         self.answers
             .insert(url.as_str().to_owned(), (Rc::clone(answer), until));
@@ -178,12 +178,12 @@ impl SubresourceCache {
 
     fn forget(&mut self, url: &str) {
         if let Some((answer, _)) = self.answers.remove(url) {
-            self.bytes -= size(url, &answer);
+            self.bytes -= cached_bytes(url, &answer);
         }
     }
 }
 
-fn size(url: &str, answer: &Answer) -> usize {
+fn cached_bytes(url: &str, answer: &Answer) -> usize {
     let headers = answer.headers.iter();
     let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
     // The URL is held twice: in `answers` and in `order`.

@@ -151,13 +151,13 @@ impl Tab {
             tokio::select! {
                 event = self.events.recv() => {
                     let event = event.ok_or(ReadError::BrowserGone)?;
-                    match self.handle(&event, &mut visit)? {
+                    match self.handle_event(&event, &mut visit)? {
                         Step::GoesOn => {}
                         Step::MovedTo(url) => return Ok(Rendered::MovedTo(url)),
                         Step::AtRest => break,
                     }
                 }
-                (id, part) = next_arrival(&mut under_way) => {
+                (id, part) = wait_for_fetch(&mut under_way) => {
                     under_way = None;
                     self.answer_request(&id, part.map_err(|_| ReadError::Denied)?);
                     patient_until = Instant::now() + patience;
@@ -174,7 +174,7 @@ impl Tab {
     }
 
     /// Handles one event of the page.
-    fn handle(&self, event: &Event, visit: &mut PageVisit<'_>) -> Result<Step, ReadError> {
+    fn handle_event(&self, event: &Event, visit: &mut PageVisit<'_>) -> Result<Step, ReadError> {
         match event.method.as_str() {
             "Fetch.requestPaused" if self.is_main_document(event) => match visit.stage {
                 Stage::Opened => {
@@ -299,7 +299,7 @@ impl Tab {
 
 type PendingFetch<'a> = Pin<Box<dyn Future<Output = (String, Result<Subresource, Denied>)> + 'a>>;
 
-async fn next_arrival(
+async fn wait_for_fetch(
     under_way: &mut Option<PendingFetch<'_>>,
 ) -> (String, Result<Subresource, Denied>) {
     match under_way {

@@ -13,7 +13,7 @@ pub(super) struct ContentType {
 /// own, it takes the charset of the previous value if both have the same essence. `None` if no value is a MIME type.
 pub(super) fn extract(header: &str) -> Option<ContentType> {
     let mut extracted: Option<ContentType> = None;
-    for value in values(header) {
+    for value in split_values(header) {
         let Some(mut found) = parse(value).filter(|found| found.essence != "*/*") else {
             continue;
         };
@@ -28,7 +28,7 @@ pub(super) fn extract(header: &str) -> Option<ContentType> {
 }
 
 /// The values of the header, separated by commas outside quoted strings.
-fn values(header: &str) -> impl Iterator<Item = &str> {
+fn split_values(header: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     let mut escaped = false;
     header.split(move |c| {

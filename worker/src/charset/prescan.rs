@@ -131,7 +131,7 @@ fn encoding_of_meta(attributes: &mut Attributes<'_>) -> Option<&'static Encoding
     for (name, value) in attributes {
         match name.to_ascii_lowercase().as_slice() {
             b"charset" => charset = charset.or(Some(value)),
-            b"content" => content = content.or_else(|| charset_in(value)),
+            b"content" => content = content.or_else(|| find_charset_label(value)),
             b"http-equiv" => is_content_type |= value.eq_ignore_ascii_case(b"content-type"),
             _ => {}
         }
@@ -141,7 +141,7 @@ fn encoding_of_meta(attributes: &mut Attributes<'_>) -> Option<&'static Encoding
 }
 
 /// The label after `charset=` within the value of a `content` attribute.
-fn charset_in(content: &[u8]) -> Option<&[u8]> {
+fn find_charset_label(content: &[u8]) -> Option<&[u8]> {
     let lower = content.to_ascii_lowercase();
     let mut from = 0;
     loop {

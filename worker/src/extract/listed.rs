@@ -67,12 +67,12 @@ fn add_entries(
         }
         result.listed.push((sitemap.lists, url.into()));
     }
-    result.document = Some(metadata(&sitemap, entries, result.listed.len()));
+    result.document = Some(sitemap_metadata(&sitemap, entries, result.listed.len()));
     log_entries(result, &sitemap, entries, gave_up);
 }
 
 /// The metadata stored with a sitemap. It shows that this page is a sitemap, which no mapping needs to match.
-fn metadata(sitemap: &Sitemap, entries: usize, taken: usize) -> Map<String, Value> {
+fn sitemap_metadata(sitemap: &Sitemap, entries: usize, taken: usize) -> Map<String, Value> {
     let metadata = json!({
         "type": "sitemap",
         "entries": entries,

@@ -36,7 +36,7 @@ fn target_of_page(html: &str, url: &Url) -> Option<Url> {
         refresh,
         is_for_no_script,
         base,
-    } = blocks::refresh_of(html)?;
+    } = blocks::find_refresh(html)?;
     if is_for_no_script && !blocks::is_short(html) {
         return None;
     }

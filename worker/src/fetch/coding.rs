@@ -46,7 +46,7 @@ pub(super) enum Coding {
 pub(super) struct UnknownCoding(pub String);
 
 /// The codings of a body, in the order in which they were applied.
-pub(super) fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, UnknownCoding> {
+pub(super) fn content_codings(headers: &HeaderMap) -> Result<Vec<Coding>, UnknownCoding> {
     let mut codings = Vec::new();
     let named = joined_header(headers, CONTENT_ENCODING).unwrap_or_default();
     for name in named.split(',') {

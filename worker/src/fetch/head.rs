@@ -9,7 +9,7 @@ use webfill_wire::Outcome;
 
 use super::coding::{self, UnknownCoding};
 use super::header::{joined_header, url_header};
-use super::limiter::answer_of;
+use super::limiter::classify_answer;
 use super::{BodyRule, Fetched};
 use crate::charset;
 use crate::documents;
@@ -73,7 +73,7 @@ fn undecodable_reason(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
     if let Some(name) = coding::remaining_transfer_coding(headers) {
         return Some(format!("unknown transfer coding {name:?}"));
     }
-    let unknown = coding::codings(headers).err();
+    let unknown = coding::content_codings(headers).err();
     let UnknownCoding(name) = unknown.filter(|_| rule != BodyRule::Subresource)?;
     Some(format!("unknown content coding {name:?}"))
 }

@@ -27,7 +27,7 @@ impl IncomingBody {
     /// decoded; an unknown coding stays. With `keep`, the bytes as sent are kept for the archive.
     pub fn split_response(response: Response, keep: Option<RawCopy>) -> (Parts, IncomingBody) {
         let (mut head, body) = http::Response::from(response).into_parts();
-        let decoder = match coding::codings(&head.headers) {
+        let decoder = match coding::content_codings(&head.headers) {
             Ok(codings) => {
                 head.headers.remove(CONTENT_ENCODING);
                 Decoder::new(codings)
@@ -90,7 +90,7 @@ impl IncomingBody {
 /// Decodes a body that was kept as it was sent. `None` if it does not match the codings in its headers, or is too
 /// long.
 pub(crate) fn decode(headers: &HeaderMap, sent: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
-    let codings = coding::codings(headers).ok()?;
+    let codings = coding::content_codings(headers).ok()?;
     let Some(mut decoder) = Decoder::new(codings) else {
         return (sent.len() <= max_bytes).then_some(sent);
     };

@@ -42,7 +42,7 @@ const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 
 /// What an answer means for the pace of further requests.
-pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
+pub(super) fn classify_answer(status: u16, headers: &HeaderMap) -> Answer {
     match status {
         429 => too_many_answer(headers),
         503 | 529 => overloaded_answer(headers),
@@ -286,14 +286,14 @@ mod tests {
             (200, &["x-ratelimit-remaining: 0"], Answer::Served),
         ];
         for (status, lines, expected) in cases {
-            let found = answer_of(*status, &headers(lines));
+            let found = classify_answer(*status, &headers(lines));
             assert_eq!(found, *expected, "{status} {lines:?}");
         }
         let busy = Answer::Overloaded {
             retry_after: Some(Duration::from_secs(4)),
         };
         for status in [503, 529] {
-            assert_eq!(answer_of(status, &headers(&["retry-after: 4"])), busy);
+            assert_eq!(classify_answer(status, &headers(&["retry-after: 4"])), busy);
         }
     }
 }

@@ -84,7 +84,7 @@ impl Fetcher {
             return Err(NoAnswer::new(late, false));
         };
         let response = response.map_err(|error| self.note_failure(error))?;
-        let ends = response.extensions().get::<HttpInfo>().map(ends_of);
+        let ends = response.extensions().get::<HttpInfo>().map(connection_ends);
         let is_reused = ends.is_some_and(|ends| self.used.borrow_mut().note_answer(ends));
         // A server may send the status 408, without any request, before it closes an idle connection (RFC 9110,
         // 15.5.9).
@@ -100,13 +100,13 @@ impl Fetcher {
     }
 
     fn note_failure(&self, error: reqwest::Error) -> NoAnswer {
-        let ends = connection_of(&error);
+        let ends = failed_connection(&error);
         let mut used = self.used.borrow_mut();
         let is_reused = ends.is_some_and(|ends| used.is_known(ends));
         if let Some(ends) = ends {
             used.forget(ends);
         }
-        let is_unprocessed = is_refused(&error) || is_reused && is_connection_closed(&error);
+        let is_unprocessed = was_not_processed(&error) || is_reused && is_connection_closed(&error);
         let error = FetchError::from(error);
         let mut fetched = Fetched::unanswered(error.outcome, error.reason);
         fetched.no_route = error.no_route;
@@ -166,7 +166,7 @@ impl NoAnswer {
     }
 }
 
-fn ends_of(info: &HttpInfo) -> Ends {
+fn connection_ends(info: &HttpInfo) -> Ends {
     (info.local_addr(), info.remote_addr())
 }
 
@@ -177,16 +177,16 @@ fn closes_connection(response: &Response) -> bool {
 }
 
 /// The two ends of the connection on which a request failed.
-fn connection_of(error: &reqwest::Error) -> Option<Ends> {
+fn failed_connection(error: &reqwest::Error) -> Option<Ends> {
     let mut extensions = http::Extensions::new();
     causes(error)
         .find_map(|cause| cause.downcast_ref::<legacy::Error>()?.connect_info())?
         .get_extras(&mut extensions);
-    extensions.get::<HttpInfo>().map(ends_of)
+    extensions.get::<HttpInfo>().map(connection_ends)
 }
 
 /// Whether the server says that it has not processed the request.
-fn is_refused(error: &(dyn Error + 'static)) -> bool {
+fn was_not_processed(error: &(dyn Error + 'static)) -> bool {
     causes(error)
         .filter_map(|cause| cause.downcast_ref::<h2::Error>())
         .any(|error| {
@@ -291,7 +291,7 @@ mod tests {
             ("left without a word", Vec::new(), false, true),
         ] {
             let error = error_after_frames(frames).await;
-            assert_eq!(is_refused(&error), refused, "{name}: {error:?}");
+            assert_eq!(was_not_processed(&error), refused, "{name}: {error:?}");
             assert_eq!(is_connection_closed(&error), closed, "{name}: {error:?}");
         }
     }

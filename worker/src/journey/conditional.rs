@@ -23,7 +23,8 @@ impl Condition {
     /// Loads the conditions for the request of a task's page. There are no headers if the request is unconditional.
     pub(super) async fn load(journey: &Journey, task: &Task, crawl: &CrawlSettings) -> Condition {
         let mappings = journey.mappings.borrow().clone();
-        let Some(mappings) = mappings.filter(|_| conditions::are_wanted(crawl)) else {
+        let Some(mappings) = mappings.filter(|_| conditions::wants_conditional_requests(crawl))
+        else {
             return Condition::default();
         };
         let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);
@@ -32,7 +33,7 @@ impl Condition {
         };
         let url = Url::parse(&task.url).ok();
         let asked_with = url.map_or_else(String::new, |url| journey.headers.as_text(&url));
-        let headers = conditions::headers(
+        let headers = conditions::conditional_headers(
             &known,
             task,
             crawl,

@@ -18,7 +18,7 @@ impl Journey {
         let sites = self.sites.borrow();
         let clock = delay.map(|delay| sites.clock(site, delay, Now::read()));
         drop(sites);
-        self.return_as(ReturnCause::Unstarted, task, clock);
+        self.return_with_cause(ReturnCause::Unstarted, task, clock);
     }
 
     /// Gives back a task before any request, because its requests must count for this address. The dispatcher then
@@ -35,10 +35,10 @@ impl Journey {
     /// In all of these cases, the page is not the cause.
     pub(super) fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
         let clock = self.turns.note_cut_short(site, delay);
-        self.return_as(ReturnCause::CutShort, task, Some(clock));
+        self.return_with_cause(ReturnCause::CutShort, task, Some(clock));
     }
 
-    fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
+    fn return_with_cause(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
         (self.give_back)(vec![task_returned(cause, task, clock)]);
     }
 }

@@ -35,7 +35,7 @@ impl<'b> FetchPlan<'b> {
         task: &Task,
         crawl: &CrawlSettings,
     ) -> FetchPlan<'b> {
-        let (rendering, browser) = rendering_of(journey, task, crawl);
+        let (rendering, browser) = choose_rendering(journey, task, crawl);
         let is_rendered = rendering == Rendering::Always && browser.is_some();
         let may_fill = || journey.scripted_pages.borrow().may_fill_site(&task.site);
         let may_render = rendering == Rendering::IfUnread && may_fill();
@@ -54,7 +54,7 @@ impl<'b> FetchPlan<'b> {
 }
 
 /// Whether a page is rendered, and the browser for it, if there is one.
-fn rendering_of<'b>(
+fn choose_rendering<'b>(
     journey: &'b Journey,
     task: &Task,
     crawl: &CrawlSettings,

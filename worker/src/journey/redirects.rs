@@ -8,7 +8,7 @@ use crate::task_result::TaskResult;
 /// Notes the target of a redirect from `url` in the result. An invalid target is kept as it is; the dispatcher refuses
 /// it. A redirect to `url` itself leads nowhere and counts as an error of the page; most servers that do this expect a
 /// cookie to be returned.
-pub(super) fn take(result: &mut TaskResult, url: &Url, target: &str) {
+pub(super) fn note_redirect(result: &mut TaskResult, url: &Url, target: &str) {
     let own = canonical_url(url.as_str(), None);
     if own.is_ok() && canonical_url(target, Some(url)) == own {
         result.outcome = Outcome::HttpError;

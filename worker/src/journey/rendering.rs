@@ -83,7 +83,7 @@ impl Reading<'_> {
             browser.render(&view, fetch).await
         };
         let result = &mut page.result;
-        let block = self.late_block(&rendered);
+        let block = self.find_late_block(&rendered);
         result.body_bytes += subresource_bytes.get();
         result.elapsed = request.started.instant.elapsed();
         let turn = Turn::Page(request.delay);
@@ -103,7 +103,7 @@ impl Reading<'_> {
             }
             Ok(Rendered::MovedTo(target)) => {
                 result.redirect = Some(target);
-                Ok(ended(
+                Ok(end_page(
                     page,
                     Outcome::Redirected,
                     "its scripts went to another page",
@@ -115,7 +115,7 @@ impl Reading<'_> {
 
     /// Recognises a page that turned out to be a block in the browser. The site's delay was counted as for a served
     /// page, so it is now counted again as for a block.
-    fn late_block(&self, rendered: &Result<Rendered, RenderError>) -> Option<Sign> {
+    fn find_late_block(&self, rendered: &Result<Rendered, RenderError>) -> Option<Sign> {
         let Reading {
             journey,
             visit: Visit { site, url, .. },
@@ -155,12 +155,16 @@ impl Reading<'_> {
                     }
                     PageFault::TooLarge => (Outcome::TooLarge, "its scripts made it too large"),
                 };
-                Ok(ended(page, outcome, reason))
+                Ok(end_page(page, outcome, reason))
             }
             RenderError::Read(ReadError::BrowserGone)
                 if page.result.task.delivery.number >= MAX_DELIVERIES =>
             {
-                Ok(ended(page, Outcome::Crashed, "the browser died repeatedly"))
+                Ok(end_page(
+                    page,
+                    Outcome::Crashed,
+                    "the browser died repeatedly",
+                ))
             }
             RenderError::Read(ReadError::BrowserGone | ReadError::Denied) => {
                 Err(GivenBack(page.result.task.into()))
@@ -274,7 +278,7 @@ fn has_answer(fetched: &Fetched) -> bool {
     matches!(fetched.outcome, Ok | NotModified | Redirected | HttpError)
 }
 
-fn ended(mut page: FetchedPage, outcome: Outcome, reason: &str) -> FetchedPage {
+fn end_page(mut page: FetchedPage, outcome: Outcome, reason: &str) -> FetchedPage {
     page.result.outcome = outcome;
     page.result.error = Some(reason.into());
     page

@@ -37,7 +37,7 @@ impl Journey {
         turn: &mut TakenTurn<'_>,
     ) -> Result<Fetched, Denied> {
         let user_agent = self.user_agent_of(crawl);
-        let headers = self.headers_of(visit.url, conditions);
+        let headers = self.extra_headers(visit.url, conditions);
         let asked = PageRequest {
             url: visit.url,
             user_agent: user_agent.as_deref(),
@@ -93,7 +93,8 @@ impl Journey {
         result.delay = Some(spacing);
         let asked_with = self.headers.as_text(url);
         let documents = self.documents.as_ref();
-        result.validators = conditions::validators(&fetched, &result, documents, &asked_with);
+        result.validators =
+            conditions::response_validators(&fetched, &result, documents, &asked_with);
         let mut result = result.with_fetched(&mut fetched);
         self.counts
             .note_page_fetched(&result, request.started.instant);
@@ -101,7 +102,7 @@ impl Journey {
             block_outcome::end_as_blocked(&mut result, sign);
         }
         if let Some(target) = result.redirect.take() {
-            redirects::take(&mut result, url, &target);
+            redirects::note_redirect(&mut result, url, &target);
         }
         FetchedPage {
             result,
@@ -171,7 +172,7 @@ impl Journey {
 
     /// The headers sent with a page's request in addition to those of its site: its mapping's headers and the given
     /// conditions.
-    fn headers_of(&self, url: &Url, conditions: &[(String, String)]) -> Vec<(String, String)> {
+    fn extra_headers(&self, url: &Url, conditions: &[(String, String)]) -> Vec<(String, String)> {
         let mappings = self.mappings.borrow().clone();
         let of_mapping = mappings.and_then(|mappings| {
             let index = mappings.find(url.as_str())?;

@@ -59,7 +59,7 @@ impl Reading<'_> {
     /// Fetches a page again if it is new or differs from its known versions, and notes the parts that differ at each
     /// fetch.
     async fn recheck_page(&self, first: &mut TaskResult) {
-        let Some(recheck) = self.wanted_recheck(first).await else {
+        let Some(recheck) = self.plan_recheck(first).await else {
             return;
         };
         let Reading { journey, visit, .. } = *self;
@@ -80,14 +80,14 @@ impl Reading<'_> {
         let Some(second) = self.refetch_page(first).await else {
             return;
         };
-        let is_unsteady = note_second(first, second).await;
+        let is_unsteady = note_differences(first, second).await;
         if is_later {
             let mut rechecks = journey.rechecks.borrow_mut();
             rechecks.note_result(&first.task.site, is_unsteady);
         }
     }
 
-    async fn wanted_recheck(&self, first: &TaskResult) -> Option<Recheck> {
+    async fn plan_recheck(&self, first: &TaskResult) -> Option<Recheck> {
         let seen = first.snapshot.clone()?;
         let (crawl, task) = (&first.crawl, &first.task);
         let of_site = site_versions_id(&crawl.app_id, &crawl.crawl_id, &task.site);
@@ -158,7 +158,7 @@ impl Reading<'_> {
 
 /// Notes where the texts of the two fetches differ, and returns whether they do. Runs on a thread of its own, because
 /// it compares thousands of texts.
-async fn note_second(first: &mut TaskResult, second: TaskResult) -> bool {
+async fn note_differences(first: &mut TaskResult, second: TaskResult) -> bool {
     if second.mapping.is_some() {
         return false;
     }

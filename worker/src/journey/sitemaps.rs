@@ -26,7 +26,7 @@ pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &CrawlSettings, url: &Url)
 }
 
 /// The URLs of an origin's sitemaps, which may be at other hosts. `rules` is `None` if robots.txt is ignored.
-pub(super) fn sitemaps_of(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<String> {
+pub(super) fn list_sitemaps(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<String> {
     let named = rules.into_iter().flat_map(RobotsRules::sitemaps);
     let mut urls: Vec<String> = named
         .filter_map(|named| canonical_url(named.trim(), Some(robots_txt)).ok())

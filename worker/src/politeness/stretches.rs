@@ -101,7 +101,7 @@ impl Stretches {
             Some(current) if !current.is_refused => current.count_answer(at),
             Some(ended) => {
                 let ended = (*ended, at.duration_since(ended.since));
-                self.compare(ended);
+                self.update_fastest(ended);
                 self.before = Some(ended);
                 self.current = Some(Stretch::from(at));
             }
@@ -109,7 +109,7 @@ impl Stretches {
         }
     }
 
-    fn compare(&mut self, (ended, took): (Stretch, Duration)) {
+    fn update_fastest(&mut self, (ended, took): (Stretch, Duration)) {
         let Some((before, took_before)) = self.before else {
             return;
         };

@@ -87,7 +87,7 @@ impl LookupThreads {
     pub(super) fn begin(&self, class: LookupClass, look_up: LookUp) -> io::Result<()> {
         let mut state = self.shared.lock();
         state.lines[class as usize].push_back(look_up);
-        state.admit();
+        state.assign_places();
         while state.ready.len() > state.waiting {
             if let Err(error) = self.start_thread() {
                 return state.handle_thread_failure(error);
@@ -125,7 +125,7 @@ impl Shared {
                 state = self.lock();
                 state.taken -= 1;
                 state.waiting += 1;
-                state.admit();
+                state.assign_places();
                 continue;
             }
             let (woken, timeout) = self
@@ -144,7 +144,7 @@ impl Shared {
 
 impl State {
     /// Gives free places to the lookups that may have them.
-    fn admit(&mut self) {
+    fn assign_places(&mut self) {
         for (line, ceiling) in self.lines.iter_mut().zip(CEILINGS) {
             while self.taken < ceiling
                 && let Some(look_up) = line.pop_front()

@@ -29,10 +29,10 @@ fn is_not_found(error: &io::Error) -> bool {
     let said = error.to_string();
     [libc::EAI_NONAME, libc::EAI_NODATA]
         .iter()
-        .any(|code| said.ends_with(&text_of(*code)))
+        .any(|code| said.ends_with(&error_text(*code)))
 }
 
-fn text_of(code: i32) -> String {
+fn error_text(code: i32) -> String {
     // SAFETY: for any code, the function returns a string that is never freed.
     #[allow(unsafe_code)]
     let text = unsafe { CStr::from_ptr(libc::gai_strerror(code)) };
@@ -54,6 +54,8 @@ mod tests {
         // The name is longer than a name server accepts, so it is not looked up on the network.
         let missing = look_up(&"x".repeat(300)).unwrap_err();
         assert!(matches!(missing, LookupError::NotFound), "{missing}");
-        assert!(!is_not_found(&io::Error::other(text_of(libc::EAI_AGAIN))));
+        assert!(!is_not_found(&io::Error::other(error_text(
+            libc::EAI_AGAIN
+        ))));
     }
 }

@@ -45,7 +45,7 @@ fn five_redirects_are_followed_and_the_sixth_allows_everything() {
     let RobotsAnswer::Files(files) = fetch.finish(Now::read()) else {
         panic!("it is no failure");
     };
-    assert!(files.iter().all(|file| rules_of(file).is_some()));
+    assert!(files.iter().all(|file| rules_from_entry(file).is_some()));
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) fn readable_text(bytes: &[u8]) -> Cow<'_, [u8]> {
     let utf16 = match bytes {
         [0xff, 0xfe, ..] | [1..=0xff, 0, ..] => UTF_16LE,
         [0xfe, 0xff, ..] | [0, 1..=0xff, ..] => UTF_16BE,
-        _ => return Cow::Borrowed(without_mark(bytes)),
+        _ => return Cow::Borrowed(strip_byte_order_mark(bytes)),
     };
     Cow::Owned(utf16.decode_with_bom_removal(bytes).0.into_owned().into())
 }
@@ -90,7 +90,7 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Removes the byte order mark at the beginning, even if some of its last bytes are missing.
-fn without_mark(bytes: &[u8]) -> &[u8] {
+fn strip_byte_order_mark(bytes: &[u8]) -> &[u8] {
     let length = bytes.iter().zip(MARK).take_while(|(b, m)| *b == m).count();
     &bytes[length..]
 }

@@ -22,7 +22,7 @@ const ENTRIES: [&str; 4] = ["url", "sitemap", "item", "entry"];
 
 /// Whether a text begins with the root element of a sitemap.
 pub(super) fn is_sitemap(beginning: &str) -> bool {
-    let mut reader = reader(beginning);
+    let mut reader = lenient_reader(beginning);
     loop {
         match reader.read_event() {
             Ok(Event::Start(root) | Event::Empty(root)) => return is_root(&root),
@@ -51,7 +51,7 @@ fn attributes<'e>(element: &'e BytesStart<'_>) -> impl Iterator<Item = (String, 
     })
 }
 
-fn reader(text: &str) -> Reader<&[u8]> {
+fn lenient_reader(text: &str) -> Reader<&[u8]> {
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
     config.check_end_names = false;
@@ -71,7 +71,7 @@ pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
         let Some(next) = next_entry(text, at.max(begin + 1)) else {
             return;
         };
-        place.leave_entry();
+        place.skip_entry();
         begin = next;
     }
 }
@@ -83,7 +83,7 @@ struct Broken {
 
 /// Reads up to the end, or up to a syntax error in the XML, which it returns.
 fn read_from(text: &str, place: &mut ReaderState, found: &mut FoundEntries<'_>) -> Option<Broken> {
-    let mut reader = reader(text);
+    let mut reader = lenient_reader(text);
     loop {
         let goes_on = match reader.read_event() {
             Ok(Event::Start(tag) | Event::Empty(tag)) if is_stray(&tag) => {
@@ -295,7 +295,7 @@ impl ReaderState {
     }
 
     /// Skips the rest of an entry that has a syntax error.
-    fn leave_entry(&mut self) {
+    fn skip_entry(&mut self) {
         self.naming = None;
         if let Some(entry) = self.entry.take() {
             self.open.truncate(entry.depth - 1);

@@ -21,7 +21,7 @@ fn exchange(url: &str, payload: &[u8]) -> Exchange {
 }
 
 /// Returns the text of each file in the folder, in the order of their names.
-fn texts(folder: &Path) -> Vec<String> {
+fn read_texts(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -47,11 +47,11 @@ fn write_all(most_bytes: u64, exchanges: Vec<Exchange>) -> Vec<String> {
         writer.sync().unwrap();
     }
     writer.finish().unwrap();
-    texts(folder.path())
+    read_texts(folder.path())
 }
 
 /// The values of a field, in the order of the records.
-fn values<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+fn field_values<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let fields = text.lines().filter_map(|line| line.split_once(": "));
     let named = fields.filter(|(field, _)| *field == name);
     named.map(|(_, value)| value).collect()
@@ -64,12 +64,12 @@ fn an_exchange_is_a_response_and_a_request_that_belong_together() {
         panic!("{files:?}")
     };
     let kinds = ["warcinfo", "response", "request"];
-    assert_eq!(values(text, "WARC-Type"), kinds);
-    let ids = values(text, "WARC-Record-ID");
-    assert_eq!(values(text, "WARC-Concurrent-To"), [ids[1]]);
-    assert_eq!(values(text, "WARC-Warcinfo-ID"), [ids[0], ids[0]]);
-    assert_eq!(values(text, "WARC-IP-Address"), ["127.0.0.1"; 2]);
-    assert_eq!(values(text, "WARC-Payload-Digest").len(), 1);
+    assert_eq!(field_values(text, "WARC-Type"), kinds);
+    let ids = field_values(text, "WARC-Record-ID");
+    assert_eq!(field_values(text, "WARC-Concurrent-To"), [ids[1]]);
+    assert_eq!(field_values(text, "WARC-Warcinfo-ID"), [ids[0], ids[0]]);
+    assert_eq!(field_values(text, "WARC-IP-Address"), ["127.0.0.1"; 2]);
+    assert_eq!(field_values(text, "WARC-Payload-Digest").len(), 1);
     assert!(
         text.contains("HTTP/1.1 200 OK\r\n\r\nbody\r\n\r\n"),
         "{text}"
@@ -88,7 +88,7 @@ fn the_same_payload_is_kept_once() {
         exchange("http://e.org/", b""),
     ];
     let text = &write_all(1 << 20, exchanges)[0];
-    let kinds: Vec<_> = values(text, "WARC-Type")
+    let kinds: Vec<_> = field_values(text, "WARC-Type")
         .into_iter()
         .filter(|kind| *kind != "request")
         .collect();
@@ -96,17 +96,20 @@ fn the_same_payload_is_kept_once() {
         "warcinfo", "response", "revisit", "response", "response", "response",
     ];
     assert_eq!(kinds, expected, "what is cut or empty is no revisit");
-    assert_eq!(values(text, "WARC-Profile"), [SAME_PAYLOAD]);
+    assert_eq!(field_values(text, "WARC-Profile"), [SAME_PAYLOAD]);
     assert_eq!(
-        values(text, "WARC-Refers-To"),
-        [values(text, "WARC-Record-ID")[1]]
+        field_values(text, "WARC-Refers-To"),
+        [field_values(text, "WARC-Record-ID")[1]]
     );
-    assert_eq!(values(text, "WARC-Refers-To-Target-URI"), ["http://a.org/"]);
     assert_eq!(
-        values(text, "WARC-Refers-To-Date"),
+        field_values(text, "WARC-Refers-To-Target-URI"),
+        ["http://a.org/"]
+    );
+    assert_eq!(
+        field_values(text, "WARC-Refers-To-Date"),
         ["2026-11-23T05:40:40.007Z"]
     );
-    assert_eq!(values(text, "WARC-Truncated"), ["length"]);
+    assert_eq!(field_values(text, "WARC-Truncated"), ["length"]);
 }
 
 #[test]
@@ -121,11 +124,14 @@ fn an_unmodified_page_refers_to_its_earlier_record() {
         not_modified("http://unknown.org/"),
     ];
     let text = &write_all(1 << 20, exchanges)[0];
-    assert_eq!(values(text, "WARC-Profile"), [NOT_MODIFIED; 2]);
-    let digests = values(text, "WARC-Payload-Digest");
+    assert_eq!(field_values(text, "WARC-Profile"), [NOT_MODIFIED; 2]);
+    let digests = field_values(text, "WARC-Payload-Digest");
     assert_eq!(digests.len(), 2, "that of the unknown page is not known");
     assert_eq!(digests[0], digests[1]);
-    assert_eq!(values(text, "WARC-Refers-To-Target-URI"), ["http://a.org/"]);
+    assert_eq!(
+        field_values(text, "WARC-Refers-To-Target-URI"),
+        ["http://a.org/"]
+    );
 }
 
 #[test]
@@ -135,7 +141,7 @@ fn a_file_of_full_size_is_followed_by_another() {
     assert_eq!(texts.len(), 3);
     for text in texts {
         assert_eq!(
-            values(&text, "WARC-Type"),
+            field_values(&text, "WARC-Type"),
             ["warcinfo", "response", "request"]
         );
     }

@@ -65,7 +65,7 @@ impl Address {
         let numbers = url[Position::BeforePath..].split(|c: char| !c.is_ascii_digit());
         Address {
             essence: identifying_part(url),
-            shape: shape(url),
+            shape: address_shape(url),
             has_token: url.query_pairs().any(|(_, value)| is_token(&value)),
             numbers: numbers.filter_map(|digits| digits.parse().ok()).collect(),
         }
@@ -114,7 +114,7 @@ fn is_address(value: &str) -> bool {
         .any(|begin| value.len() > 1 && value.starts_with(begin))
 }
 
-fn shape(url: &Url) -> String {
+fn address_shape(url: &Url) -> String {
     let mut segments = url.path().trim_matches('/').split('/');
     let first = segments.by_ref().take(SHAPE_SEGMENTS);
     let mut shape: String = first

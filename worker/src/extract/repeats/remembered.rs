@@ -20,7 +20,7 @@ impl<V: Default> Remembered<V> {
     }
 
     pub(super) fn entry(&mut self, key: u64) -> &mut V {
-        self.renew(key);
+        self.mark_recent(key);
         self.recent.entry(key).or_default()
     }
 
@@ -34,13 +34,13 @@ impl<V: Default> Remembered<V> {
         if self.recent.contains_key(&key) {
             return false;
         }
-        let is_known = self.renew(key);
+        let is_known = self.mark_recent(key);
         self.recent.entry(key).or_default();
         !is_known
     }
 
     /// Marks a key as recent. Returns whether it was known.
-    fn renew(&mut self, key: u64) -> bool {
+    fn mark_recent(&mut self, key: u64) -> bool {
         if self.recent.contains_key(&key) {
             return true;
         }

@@ -60,7 +60,7 @@ pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
     let words: Vec<&str> = words(text).map(trim_punctuation).collect();
     let has_digits = has_digit(text);
     let may_be_dates = has_digits || words.len() <= 2;
-    let is_of_server = has_digits && words.iter().any(|word| is_of_server(word));
+    let is_of_server = has_digits && words.iter().any(|word| describes_server(word));
     let mut folded = FoldedText {
         text: String::new(),
         numbers: Vec::new(),
@@ -75,7 +75,7 @@ pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
         is_said |= kept != FOLDED;
         folded.text.push_str(kept);
         folded.text.push(' ');
-        if kept == FOLDED && !is_of_server && distinguishes(word, address) {
+        if kept == FOLDED && !is_of_server && may_distinguish_pages(word, address) {
             folded.numbers.push(word);
         }
     }
@@ -108,12 +108,12 @@ fn is_date_name(word: &str) -> bool {
     word.len() <= 24 && has_date_name(word)
 }
 
-fn is_of_server(word: &str) -> bool {
+fn describes_server(word: &str) -> bool {
     OF_SERVER.contains(&word.trim_end_matches('s'))
 }
 
 /// Whether a word with digits may distinguish pages: it is not a date, a time, a number of the address, or a token.
-fn distinguishes(word: &str, address: &[u64]) -> bool {
+fn may_distinguish_pages(word: &str, address: &[u64]) -> bool {
     if !has_digit(word) || word.contains([':', '/']) {
         return false;
     }

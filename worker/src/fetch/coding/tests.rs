@@ -52,7 +52,7 @@ fn coding_header(value: &str) -> HeaderMap {
 
 /// Decodes a body sent in pieces of `piece` bytes; `None` if it cannot be decoded.
 fn decode_in_pieces(headers: &HeaderMap, sent: &[u8], piece: usize) -> Option<Vec<u8>> {
-    let mut decoder = match Decoder::new(codings(headers).ok()?) {
+    let mut decoder = match Decoder::new(content_codings(headers).ok()?) {
         Some(decoder) => decoder,
         None => return Some(sent.to_vec()),
     };
@@ -114,7 +114,11 @@ fn names_of_codings_are_read_in_all_common_spellings() {
         ("gzip, gzip, gzip", Some(vec![Gzip, Gzip, Gzip])),
         ("gzip, gzip, gzip, gzip", None),
     ] {
-        assert_eq!(codings(&coding_header(value)).ok(), expected, "{value:?}");
+        assert_eq!(
+            content_codings(&coding_header(value)).ok(),
+            expected,
+            "{value:?}"
+        );
     }
 }
 
@@ -122,8 +126,11 @@ fn names_of_codings_are_read_in_all_common_spellings() {
 fn several_headers_are_one_list() {
     let mut headers = coding_header("deflate");
     headers.append(CONTENT_ENCODING, "gzip".parse().unwrap());
-    assert_eq!(codings(&headers).unwrap(), [Coding::Deflate, Coding::Gzip]);
-    assert_eq!(codings(&HeaderMap::new()).unwrap(), []);
+    assert_eq!(
+        content_codings(&headers).unwrap(),
+        [Coding::Deflate, Coding::Gzip]
+    );
+    assert_eq!(content_codings(&HeaderMap::new()).unwrap(), []);
 }
 
 #[test]
@@ -231,7 +238,7 @@ fn a_decompression_bomb_is_decoded_in_small_pieces() {
         ("zstd", zstd(&zeros)),
         ("deflate", zlib(&zeros)),
     ] {
-        let mut decoder = Decoder::new(codings(&coding_header(value)).unwrap()).unwrap();
+        let mut decoder = Decoder::new(content_codings(&coding_header(value)).unwrap()).unwrap();
         decoder.add(sent.into());
         let piece = decoder.next_piece().unwrap().unwrap();
         assert!(piece.len() <= PIECE_BYTES, "{value}");
