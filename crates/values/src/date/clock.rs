@@ -160,7 +160,7 @@ fn parse_numbers_at(text: &str, begin: usize, length: usize) -> Option<(usize, C
         digits.second = rest[1..3].parse().ok()?;
         end += 3;
         let rest = &text[end..];
-        let places = rest.get(1..).map_or(0, digit_count);
+        let places = rest.get(1..).map_or(0, leading_digit_count);
         if rest.starts_with(['.', ',']) && (1..=9).contains(&places) {
             let fraction = format!("{:0<9}", &rest[1..=places]);
             digits.nanosecond = fraction.parse().ok()?;

@@ -142,7 +142,7 @@ fn numeral_value(character: char) -> Option<u32> {
 
 /// The digits of a number in Chinese characters: `二〇二四` is 2024, `二十三` is 23, `十` is 10.
 fn numerals_to_digits(run: &str) -> Option<String> {
-    let values: Vec<u32> = run.chars().filter_map(value_of).collect();
+    let values: Vec<u32> = run.chars().filter_map(numeral_value).collect();
     let number = match values[..] {
         [] => return None,
         [10] => 10,
