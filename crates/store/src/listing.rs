@@ -146,7 +146,7 @@ pub(crate) fn row_id(key: &[String], fields: &Map<String, Value>) -> Option<Stri
     Some(shorten_id(id))
 }
 
-/// The id itself, or if it is too long, its beginning and a hash of all of it.
+/// The id, or, if it is too long, its beginning with a hash of the whole id.
 fn shorten_id(id: String) -> String {
     if id.len() <= MAX_RECORD_ID_BYTES {
         return id;

@@ -218,7 +218,7 @@ async fn learn(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     Ok(with_difference(draft, learned))
 }
 
-/// Learns the rule that reads rows from the rows and values that the user has pointed at.
+/// Learns a rule for rows, from the rows and values that the user has pointed at.
 async fn learn_rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     let pages = usable_pages(draft);
     let said = draft.said.keys().filter(|name| name.starts_with(ROWS));

@@ -41,7 +41,7 @@ async fn load_fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     Ok(List::from_fleet(visit, rows, next))
 }
 
-/// The key for sorting sites: how much a site needs a person, then the number of its queued tasks.
+/// The key for sorting sites: how urgently a site needs a person, then how many tasks are queued.
 fn trouble_rank(site: &Value) -> (u8, u64) {
     let needs = match site["state"].as_str() {
         Some("unreachable") => 3,

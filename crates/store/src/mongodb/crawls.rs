@@ -83,7 +83,7 @@ pub(super) async fn record_counts(db: &Db, id: &CrawlId) -> Result<RecordCounts,
     let (app_id, crawl_id) = (id.app_id.as_str(), id.crawl_id.as_str());
     let all = doc! {"crawls": {"app_id": app_id, "crawl_id": crawl_id}};
     let mut resolved = all.clone();
-    // Matches every date, but neither null nor missing values.
+    // This matches every date, but neither null nor a missing value.
     resolved.insert("resolved_at", doc! {"$gte": Bson::DateTime(DateTime::MIN)});
     let (total, resolved) = tokio::try_join!(count(db, &all), count(db, &resolved))?;
     Ok(RecordCounts { total, resolved })

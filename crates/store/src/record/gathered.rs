@@ -46,7 +46,7 @@ enum Assembled {
     Rivals,
 }
 
-/// Adds one page's part to a list of the record. Returns whether anything changed.
+/// Adds the entries of one page to a list of the record. Returns whether anything changed.
 pub(super) fn add_list_part(
     record: &mut StoredRecord,
     name: &str,
