@@ -231,7 +231,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// The warning as a row of the table of fields whose values come from an alternative chain.
+    /// The warning as a row of the table of fields whose values come from an alternative extraction chain.
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,

@@ -15,15 +15,15 @@ use crate::scope::Scope;
 use crate::series::{Series, Witness};
 
 /// A field that was reported is not reported again for this many pages. Otherwise one change would be reported several
-/// times, because the first chain falls in one template after another.
+/// times, because the first extraction chain falls in one template after another.
 const REPORTED_FOR: u64 = 1_000;
 
 /// The most crawls that are kept as evidence for a field.
 const MOST_CRAWLS: usize = 20;
 
 impl MappingHealth {
-    /// Judges which chains yielded the values of the page. `witness` is the page's weight and source for the series of
-    /// all pages.
+    /// Judges which extraction chains yielded the values of the page. `witness` is the page's weight and source for the
+    /// series of all pages.
     pub(crate) fn judge_chains(
         &mut self,
         index: usize,
@@ -81,7 +81,7 @@ impl MappingHealth {
         self.served_crawls = served;
     }
 
-    /// Whether the first chain of a field has fallen: it no longer yields the field's values.
+    /// Whether the first extraction chain of a field has fallen: it no longer yields the field's values.
     fn is_served_by_alternative(&self, name: &str) -> bool {
         let has_fallen = |scope: &Scope| {
             let field = scope.fields.get(name);
@@ -91,7 +91,7 @@ impl MappingHealth {
         has_fallen(&self.all) || self.templates.iter().any(|one| has_fallen(&one.scope))
     }
 
-    /// The last warning about each field whose value comes from an alternative chain now.
+    /// The last warning about each field whose value comes from an alternative extraction chain now.
     pub fn alternative_warnings(&self) -> Vec<&Warning> {
         let mut by_field: BTreeMap<&str, &Warning> = BTreeMap::new();
         for warning in &self.warnings {
@@ -104,7 +104,7 @@ impl MappingHealth {
         by_field.into_values().collect()
     }
 
-    /// The first crawls, as `APPID/CRAWLID`, in which an alternative chain yielded the field's value.
+    /// The first crawls, as `APPID/CRAWLID`, in which an alternative extraction chain yielded the field's value.
     pub fn crawls_served_by_alternative(&self, field: &str) -> impl Iterator<Item = &str> {
         let crawls = self.served_crawls.get(field).into_iter().flatten();
         crawls.map(String::as_str)

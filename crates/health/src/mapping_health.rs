@@ -52,10 +52,11 @@ pub struct MappingHealth {
     pub(crate) profiles: BTreeMap<String, Profile>,
     /// The fields that have the same value on most pages, each with the number of the last page that had a value.
     pub(crate) one_value: BTreeMap<String, u64>,
-    /// For each field, the number of the page at which a warning about an alternative chain was last given.
+    /// For each field, the number of the page at which a warning about an alternative extraction chain was last given.
     #[serde(default)]
     pub(crate) alternatives_reported: BTreeMap<String, u64>,
-    /// For each field whose value comes from an alternative chain now, the crawls (`APPID/CRAWLID`) that show it.
+    /// For each field whose value comes from an alternative extraction chain now, the crawls (`APPID/CRAWLID`) that
+    /// show it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) served_crawls: BTreeMap<String, BTreeSet<String>>,
     pub(crate) alert: Option<Alert>,
@@ -394,8 +395,8 @@ impl MappingHealth {
                 .retain(|one| !can_stand(one) || one.field != field);
         }
         if self.warnings.len() >= MOST_WARNINGS {
-            // Warnings about alternative chains are shown until the first chain yields values again, so other warnings
-            // are dropped before them.
+            // Warnings about alternative extraction chains are shown until the first chain yields values again, so
+            // other warnings are dropped before them.
             let oldest = self.warnings.iter().position(|one| !can_stand(one));
             self.warnings.remove(oldest.unwrap_or(0));
         }

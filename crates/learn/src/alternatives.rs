@@ -17,8 +17,8 @@ use crate::score::{Scores, reads_truncated};
 /// The most alternatives of one field.
 const MOST: usize = 2;
 
-/// An alternative may fill pages only if it reads the known values of this many pages, and agrees with the best chain
-/// on as many other pages.
+/// An alternative may fill pages only if it reads the known values of this many pages, and agrees with the best
+/// extraction chain on as many other pages.
 const PROVEN: usize = 3;
 
 /// Chooses alternatives, as indexes of candidates. They use other kinds of anchors than the best candidate and each
@@ -57,7 +57,7 @@ pub(crate) fn choose_alternatives(found: &LearnedField, guard: Option<&Guard>) -
     chosen.split_off(1)
 }
 
-/// Whether the chain finds the value by a name, not by its position among other values.
+/// Whether the extraction chain finds the value by a name, not by its position among other values.
 fn reads_by_name(found: &LearnedField, one: usize) -> bool {
     let is_only = || {
         let mut pages = found.readings[one].iter();
@@ -65,17 +65,17 @@ fn reads_by_name(found: &LearnedField, one: usize) -> bool {
     };
     let candidate = &found.candidates[one];
     let mut candidates = found.candidates.iter();
-    // If there is a variant of the chain with a condition, then the chain itself reads more than the value.
+    // If there is a variant of the extraction chain with a condition, then the chain itself reads more than the value.
     let has_safer = candidates.any(|other| other.without_condition == Some(one));
     let is_named = !candidate.counts_positions() && !candidate.finds_any_label() && !has_safer;
     is_named && (found.multiple || is_only())
 }
 
-/// How the readings of a chain differ from those of the best chain.
+/// How the readings of an extraction chain differ from those of the best chain.
 #[derive(PartialEq, Eq)]
 enum ReadingDifference {
     Alike,
-    /// The chain agrees with the best one, and also reads something where the best one reads nothing.
+    /// The extraction chain agrees with the best one, and also reads something where the best one reads nothing.
     ReadsMore,
     Differs,
 }
@@ -103,13 +103,13 @@ fn compare_readings(scores: &Scores<'_>, best: usize, one: usize) -> ReadingDiff
     match both >= 1.0 && alike / both >= 0.95 {
         false => ReadingDifference::Differs,
         true if more == 0 || proven > more => ReadingDifference::Alike,
-        // To fill pages that the best chain does not read, a chain must never differ from the best one.
+        // To fill pages that the best extraction chain does not read, a chain must never differ from the best one.
         true if alike == both && both >= (2 * PROVEN) as f64 => ReadingDifference::ReadsMore,
         true => ReadingDifference::Differs,
     }
 }
 
-/// Whether the chain reads each known value, and on the other pages different values of the same shape.
+/// Whether the extraction chain reads each known value, and on the other pages different values of the same shape.
 fn reads_reliably(found: &LearnedField, scores: &Scores<'_>, one: usize, guard: &Guard) -> bool {
     let known = || {
         let labels = found.labels.iter().enumerate();

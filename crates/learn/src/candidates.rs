@@ -23,18 +23,18 @@ use crate::survival::Anchor;
 pub(crate) struct Candidate {
     pub(crate) anchor: Anchor,
     pub(crate) processors: Vec<Value>,
-    /// How much the chain depends on positions, plus how long it is. Lower is better.
+    /// How much the extraction chain depends on positions, plus how long it is. Lower is better.
     pub(crate) burden: f64,
-    /// The numbers of the pages on whose known values the chain was found.
+    /// The numbers of the pages on whose known values the extraction chain was found.
     pub(crate) found_on: Vec<usize>,
     /// Whether the page writes the value in another form than the record; see `forms.rs`.
     pub(crate) is_formed: bool,
-    /// The number of the same chain without conditions, if this chain has conditions; see `foreign_parts.rs` and
-    /// `stand_ins.rs`.
+    /// The number of the same extraction chain without conditions, if this chain has conditions; see `foreign_parts.rs`
+    /// and `stand_ins.rs`.
     pub(crate) without_condition: Option<usize>,
-    /// Whether a condition of the chain accepts only the first of several siblings, or only later ones.
+    /// Whether a condition of the extraction chain accepts only the first of several siblings, or only later ones.
     pub(crate) is_by_order: bool,
-    /// Whether the chain is known to read another value if a page lacks its own; see `stand_ins.rs`.
+    /// Whether the extraction chain is known to read another value if a page lacks its own; see `stand_ins.rs`.
     pub(crate) is_unusable: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Candidate {
 /// more than a conversion, which depends only on the value.
 fn burden_of(processor: &Value) -> f64 {
     match processor["type"].as_str() {
-        // A chain that accepts any label before a colon may read the value of another label.
+        // An extraction chain that accepts any label before a colon may read the value of another label.
         Some("regex") if finds_any_label(processor) => 1.2,
         Some("regex") if optional::is_optional(processor) => 0.8,
         Some("regex") if has_several_words(processor) => 0.58,
@@ -72,22 +72,23 @@ fn finds_any_label(processor: &Value) -> bool {
 }
 
 impl Candidate {
-    /// Whether the chain extracts the text after a colon, whatever label precedes the colon.
+    /// Whether the extraction chain takes the text after a colon, whatever label precedes the colon.
     pub(crate) fn finds_any_label(&self) -> bool {
         self.processors.iter().any(finds_any_label)
     }
 
-    /// Whether the chain drops words that only some pages have beside the value.
+    /// Whether the extraction chain drops words that only some pages have beside the value.
     pub(crate) fn has_optional_words(&self) -> bool {
         self.processors.iter().any(optional::is_optional)
     }
 
-    /// Whether the chain counts elements to find the value. Going to the element right after a label is not counting.
+    /// Whether the extraction chain counts elements to find the value. Going to the element right after a label is not
+    /// counting.
     pub(crate) fn counts_positions(&self) -> bool {
         self.is_by_order || self.has_positions()
     }
 
-    /// Whether a number in the chain chooses an element.
+    /// Whether a number in the extraction chain chooses an element.
     pub(crate) fn has_positions(&self) -> bool {
         self.processors.iter().any(|processor| {
             let parameters = &processor["parameters"];
@@ -210,8 +211,8 @@ const MOST: usize = 60_000;
 /// The most places of one value on one page for which candidates are made.
 const MOST_PLACES: usize = 12;
 
-/// The burden of the former chain's steps, if a new chain ends with them. It decides between two chains that read the
-/// same.
+/// The burden of the former extraction chain's steps, if a new chain ends with them. It decides between two chains that
+/// read the same.
 const FORMER_STEPS: f64 = 0.1;
 
 /// The burden of a pattern that keeps only matching texts.
@@ -337,7 +338,7 @@ impl Candidates {
         }
     }
 
-    /// Adds candidates for a place if the steps of the field's former chain extract the value from its text.
+    /// Adds candidates for a place if the steps of the field's former extraction chain extract the value from its text.
     pub(crate) fn add_with_former_steps(
         &mut self,
         number: usize,
@@ -419,7 +420,7 @@ impl Candidates {
         let rank = |candidate: &Candidate| {
             candidate.found_on.len() as f64 * 2.0 + candidate.anchor.survival() - candidate.burden
         };
-        // The sort is stable, so equal candidates stay in the order of their chains.
+        // The sort is stable, so equal candidates stay in the order of their extraction chains.
         all.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
         all.truncate(most);
         all

@@ -1,5 +1,5 @@
-//! Runs candidate chains on pages, with the engine and the limits of a crawl. Many candidates run as fields of one
-//! mapping, so that a page is parsed only once for all of them.
+//! Runs candidate extraction chains on pages, with the engine and the limits of a crawl. Many candidates run as fields
+//! of one mapping, so that a page is parsed only once for all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 40_000;
 /// The most characters of a value that are compared.
 const LONGEST: usize = 2_000;
 
-/// The values that a chain reads on a page: each once, in page order.
+/// The values that an extraction chain reads on a page: each once, in page order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) values: Vec<Spelling>,
@@ -30,12 +30,12 @@ pub(crate) struct Reading {
     pub(crate) count: usize,
 }
 
-/// What each chain reads on each page: `[chain][page]`.
+/// What each extraction chain reads on each page: `[chain][page]`.
 pub(crate) fn read_chains(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
     let mut readings = vec![Vec::with_capacity(pages.len()); chains.len()];
     for (chunk, chains) in chains.chunks(TOGETHER).enumerate() {
         let Some(engine) = build_field_engine(chains) else {
-            // Each chain runs by itself, so that a chain that cannot be loaded does not affect the others.
+            // Each extraction chain runs by itself, so that a chain that cannot be loaded does not affect the others.
             for (at, chain) in chains.iter().enumerate() {
                 let engine = build_field_engine(&[chain]);
                 for page in pages {
@@ -58,7 +58,7 @@ pub(crate) fn read_chains(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Readi
     readings
 }
 
-/// Runs chains in each row of several pages.
+/// Runs extraction chains in each row of several pages.
 pub(crate) struct RowReader<'p> {
     pub(crate) select: Vec<Value>,
     pub(crate) pages: Vec<&'p Page>,
@@ -67,7 +67,7 @@ pub(crate) struct RowReader<'p> {
 }
 
 impl RowReader<'_> {
-    /// What each chain reads in each of these rows: `[chain][row]`.
+    /// What each extraction chain reads in each of these rows: `[chain][row]`.
     pub(crate) fn read(&self, chains: &[&[Value]], rows: &[usize]) -> Vec<Vec<Reading>> {
         let mut readings = Vec::with_capacity(chains.len());
         for chains in chains.chunks(TOGETHER) {
@@ -118,7 +118,7 @@ fn extract_rows(engine: &Engine, page: &Page) -> Vec<Row> {
     listing.map(|listing| listing.rows).unwrap_or_default()
 }
 
-/// The JSON rows that a chain selects on a page.
+/// The JSON rows that an extraction chain selects on a page.
 pub(crate) fn select_objects(select: &[Value], page: &Page) -> Vec<Value> {
     let whole = json!([{"type": "jsonpath", "parameters": {"expression": "$"}}]);
     let rows = json!({
@@ -150,8 +150,8 @@ pub(crate) fn read_rows(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
     rows.into_iter().map(|row| row.fields).collect()
 }
 
-/// An engine that runs the chains in each selected row. An additional field has a value in all rows, so that no row is
-/// left out.
+/// An engine that runs the extraction chains in each selected row. An additional field has a value in all rows, so that
+/// no row is left out.
 fn build_row_engine(select: &[Value], chains: &[&[Value]]) -> Option<Engine> {
     let mut fields = fields_of(chains);
     let row = json!({"type": "default", "parameters": {"value": "row"}});

@@ -198,7 +198,8 @@ fn learn_single_or_list(
     }
 }
 
-/// Adds variants of chains with conditions. They do not read another value if a page lacks its own; see `stand_ins.rs`.
+/// Adds variants of extraction chains with conditions. They do not read another value if a page lacks its own; see
+/// `stand_ins.rs`.
 fn add_safer_chains(
     group: &Group<'_>,
     candidates: &mut Vec<Candidate>,
@@ -283,7 +284,8 @@ fn best_on_first_pages(
 }
 
 /// The best candidates of the ranking, and some more. Each kind of anchor is included, so that all kinds can vote. For
-/// each known value, chains that read it are included, so that lists with values in several places can be joined.
+/// each known value, extraction chains that read it are included, so that lists with values in several places can be
+/// joined.
 fn select_diverse_candidates(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
@@ -340,8 +342,8 @@ fn leave_one_out(scores: &Scores<'_>, is_misspelt: &dyn Fn(usize) -> bool) -> Ve
         }
         match scores.ranking(Some(label)).first() {
             Some(&best) => scores.credits[best][label],
-            // If all other known values are misspelt, no chain can be found without this page: a misspelt value is
-            // nowhere on its page. So leaving the page out proves nothing.
+            // If all other known values are misspelt, no extraction chain can be found without this page: a misspelt
+            // value is nowhere on its page. So leaving the page out proves nothing.
             None if right == [label] && right.len() < scores.labels.len() => f64::NAN,
             None => 0.0,
         }

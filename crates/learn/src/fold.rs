@@ -117,8 +117,8 @@ impl KnownValue {
         differ_by_one_typo(&self.folded, &read.folded) && !self.is_in_other_notation(read)
     }
 
-    /// Whether one of the two texts is a part of the other one. Then the record is right, and the chain reads too
-    /// little or too much. A record that was confused with another one has nothing in common with its page.
+    /// Whether one of the two texts is a part of the other one. Then the record is right, and the extraction chain
+    /// reads too little or too much. A record that was confused with another one has nothing in common with its page.
     pub(crate) fn overlaps(&self, read: &Spelling) -> bool {
         /// The fewest bytes of the shorter text. A shorter one, above all a number, may be part of the other text by
         /// chance.

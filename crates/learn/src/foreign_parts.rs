@@ -1,6 +1,6 @@
 //! Excludes foreign parts of pages, which are about another thing: boxes of related products, previous and next
-//! articles, old prices. A page that lacks its own value often has one there. So a chain that reads such a part gets a
-//! condition that leaves it out, such as `[not(ancestor::aside)]`.
+//! articles, old prices. A page that lacks its own value often has one there. So an extraction chain that reads such a
+//! part gets a condition that leaves it out, such as `[not(ancestor::aside)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,17 +19,18 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::unions::xpath;
 
-/// How many chains are examined: of the likeliest ones, of each kind of anchor, and of a third group. The third group
-/// has chains that count no positions but read another value before the known one, those with the most such pages
-/// first.
+/// How many extraction chains are examined: of the likeliest ones, of each kind of anchor, and of a third group. The
+/// third group has chains that count no positions but read another value before the known one, those with the most such
+/// pages first.
 const MOST_CHAINS: usize = 12;
 const MOST_OF_KIND: usize = 3;
 const MOST_OF_LATER: usize = 8;
 
-/// The most conditions of one chain.
+/// The most conditions of one extraction chain.
 const MOST_CONDITIONS: usize = 3;
 
-/// The most places on a page that a chain reads, and the most headings of a page that are compared with them.
+/// The most places on a page that an extraction chain reads, and the most headings of a page that are compared with
+/// them.
 const MOST_PLACES: usize = 40;
 const MOST_HEADINGS: usize = 100;
 
@@ -50,8 +51,8 @@ const ASIDE: [&str; 10] = [
     "aside", "footer", "nav", "header", "dialog", "template", "form", "del", "s", "strike",
 ];
 
-/// How much lower the burden of a chain with conditions is. The difference decides between two chains that read the
-/// same.
+/// How much lower the burden of an extraction chain with conditions is. The difference decides between two chains that
+/// read the same.
 const WORTH: f64 = 0.01;
 
 /// The burden of a condition on the order of siblings. It is lower than the cost of reading an additional, wrong value.
@@ -147,13 +148,13 @@ fn class_step(tag: &str, class: &str) -> Option<String> {
     })
 }
 
-/// A place on a page that a chain reads.
+/// A place on a page that an extraction chain reads.
 struct ReadPlace {
     is_known: bool,
     features: BTreeSet<Feature>,
 }
 
-/// All places on one page that a chain reads.
+/// All places on one page that an extraction chain reads.
 struct PageOfChain {
     has_label: bool,
     places: Vec<ReadPlace>,
@@ -162,7 +163,8 @@ struct PageOfChain {
 /// The headings of a page, each with its level and text.
 type Headings<'d> = Vec<(NodeRef<'d>, &'d str, String)>;
 
-/// For the likeliest chains that also read foreign parts of pages, variants with conditions that exclude these parts.
+/// For the likeliest extraction chains that also read foreign parts of pages, variants with conditions that exclude
+/// these parts.
 pub(crate) fn chains_without_foreign_parts(
     group: &Group<'_>,
     candidates: &[Candidate],
@@ -257,7 +259,7 @@ fn headings_of<'d>(page: &Places<'d>) -> Headings<'d> {
     headings.take(MOST_HEADINGS).collect()
 }
 
-/// The places that a chain reads on all pages; `None` if they cannot be found.
+/// The places that an extraction chain reads on all pages; `None` if they cannot be found.
 fn pages_of_chain(
     group: &Group<'_>,
     candidate: &Candidate,
@@ -385,7 +387,8 @@ fn is_heading(tag: &str) -> bool {
     matches!(tag, "h2" | "h3" | "h4" | "h5" | "h6")
 }
 
-/// Chooses features that exclude places not known to be right. They never exclude a known value that the chain reads.
+/// Chooses features that exclude places not known to be right. They never exclude a known value that the extraction
+/// chain reads.
 fn choose_conditions(pages: &[PageOfChain], multiple: bool, has_shape: bool) -> Vec<Feature> {
     let mut chosen: Vec<Feature> = Vec::new();
     while chosen.len() < MOST_CONDITIONS {

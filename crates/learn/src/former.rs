@@ -1,5 +1,5 @@
-//! What a repair of a mapping knows besides the earlier values: the former chains, which read these values, and the
-//! pages on which they read nothing.
+//! What a repair of a mapping knows besides the earlier values: the former extraction chains, which read these values,
+//! and the pages on which they read nothing.
 
 use serde_json::{Value, json};
 use webfill_mapping::PageKind;
@@ -12,10 +12,10 @@ use crate::places::{PlaceKind, Places};
 use crate::score::{Label, count_filled_and_empty};
 use crate::types::Page;
 
-/// The processors by which a chain finds its place.
+/// The processors by which an extraction chain finds its place.
 const SELECTING: [&str; 5] = ["xpath", "css", "json_ld", "jsonpath", "meta"];
 
-/// Processors that show nothing about a former chain, because learned chains end with them anyway.
+/// Processors that show nothing about a former extraction chain, because learned chains end with them anyway.
 const COMMON: [&str; 3] = ["collapse_whitespace", "trim", "first"];
 
 /// The most values of a page for which places are searched.
@@ -27,16 +27,16 @@ const MOST_TRIED: usize = 12;
 /// The most places of a page that are used.
 const MOST_USED: usize = 4;
 
-/// How many characters of a value are searched for. The former chain may have changed the end of the value.
+/// How many characters of a value are searched for. The former extraction chain may have changed the end of the value.
 const BEGINNING: usize = 24;
 
-/// At least this many pages must show that a chain reads nothing if the value is missing.
+/// At least this many pages must show that an extraction chain reads nothing if the value is missing.
 const ENOUGH: usize = 8;
 
-/// The share of the earlier values that a chain must read again to prove that.
+/// The share of the earlier values that an extraction chain must read again to prove that.
 const FOUND: f64 = 0.9;
 
-/// The processors that a field's former chains applied to the text of a place after they had found it.
+/// The processors that a field's former extraction chains applied to the text of a place after they had found it.
 pub(crate) struct FormerSteps(Vec<Vec<Value>>);
 
 impl FormerSteps {
@@ -83,8 +83,8 @@ impl FormerSteps {
         }
     }
 
-    /// Whether a chain ends with former steps that have a pattern with words, so that it finds the value by the words
-    /// beside it.
+    /// Whether an extraction chain ends with former steps that have a pattern with words, so that it finds the value by
+    /// the words beside it.
     pub(crate) fn find_by_words(&self, processors: &[Value]) -> bool {
         let finds_by_words = |step: &Value| {
             let pattern = step["parameters"]["pattern"].as_str();
@@ -168,9 +168,9 @@ fn results_of(steps: &[Value], texts: &[&str], page: &Page) -> Vec<Reading> {
         .collect()
 }
 
-/// Whether the pages of a repair show that a chain does not read another value if its own is missing. It must read
-/// nearly all earlier values, and nothing on pages that had none. The pages of a repair are not chosen for having known
-/// values, so such a chain needs no condition.
+/// Whether the pages of a repair show that an extraction chain does not read another value if its own is missing. It
+/// must read nearly all earlier values, and nothing on pages that had none. The pages of a repair are not chosen for
+/// having known values, so such a chain needs no condition.
 pub(crate) fn shows_no_stand_in(readings: &[Reading], labels: &[Label]) -> bool {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let known: Vec<&Label> = known.collect();

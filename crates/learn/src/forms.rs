@@ -7,7 +7,7 @@
 //! - Others: reordered names, capitals, national telephone numbers, relative links, yes and no.
 //!
 //! Known values decide: a form is used only if several pages show it, and it must read their values like any other
-//! chain.
+//! extraction chain.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! Guards: last steps of a chain that drop values that do not look like the known ones. A page that lacks the value may
-//! have something else in its place, and then it is better to read nothing.
+//! Guards: last steps of an extraction chain that drop values that do not look like the known ones. A page that lacks
+//! the value may have something else in its place, and then it is better to read nothing.
 
 use std::collections::BTreeSet;
 
@@ -65,12 +65,12 @@ impl Guard {
     }
 }
 
-/// The guard for a chain, judged by its readings, if it needs one.
+/// The guard for an extraction chain, judged by its readings, if it needs one.
 pub(crate) fn guard_for_readings(found: &LearnedField, one: usize) -> Option<Guard> {
     shape_guard(found, one).or_else(|| truncation_guard(found, one))
 }
 
-/// A guard that drops truncated values, if the chain reads any.
+/// A guard that drops truncated values, if the extraction chain reads any.
 fn truncation_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     reads_truncated(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
         processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),

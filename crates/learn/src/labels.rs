@@ -13,7 +13,7 @@ const SHORTEST: usize = 3;
 /// Known values with at least this many characters do not occur inside other words by chance.
 const LONG: usize = 6;
 
-/// The known values, in the role of texts that a chain must not contain: it would work on one page only.
+/// The known values, in the role of texts that an extraction chain must not contain: it would work on one page only.
 pub(crate) struct Leaks(BTreeSet<String>);
 
 impl Leaks {

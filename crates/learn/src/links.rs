@@ -13,7 +13,7 @@ use crate::types::{FieldReport, Limits, Page};
 /// A link is learned only if at least this many pages have it.
 const ENOUGH: usize = 2;
 
-/// On this share of the pages, the link must be found by the chain that is learned from the other pages.
+/// On this share of the pages, the link must be found by the extraction chain that is learned from the other pages.
 const SURE: f64 = 0.9;
 
 /// A group of pages, and what was learned about its fields.
@@ -58,7 +58,7 @@ fn agrees_on_page(report: &FieldReport, page: &Page) -> bool {
     report.processors.is_some() && report.agree.iter().any(|url| url == page.url.as_str())
 }
 
-/// Learns the `url_parsers` that select the links of these pairs. Empty if no chain is reliable.
+/// Learns the `url_parsers` that select the links of these pairs. Empty if no extraction chain is reliable.
 pub(crate) fn learn_parsers(
     group: &Group<'_>,
     chosen: &[usize],
@@ -111,7 +111,7 @@ fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<KnownValue> {
     found
 }
 
-/// The likeliest chain that reads only the links to follow; `None` if it is not reliable.
+/// The likeliest extraction chain that reads only the links to follow; `None` if it is not reliable.
 fn reliable_chain(found: &LearnedField) -> Option<Vec<Value>> {
     let mean = found.left_out.iter().sum::<f64>() / found.left_out.len().max(1) as f64;
     let is_right = |one: usize| {

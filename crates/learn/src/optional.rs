@@ -1,5 +1,5 @@
 //! Optional words: only some pages have them beside the value, in the same text: `Was $20.00 Now $15.00` and `$12.50`,
-//! `Canon A20 New!` and `Nikon S3000`. A chain that drops them reads both kinds of pages.
+//! `Canon A20 New!` and `Nikon S3000`. An extraction chain that drops them reads both kinds of pages.
 //!
 //! A page with known values and the words shows them, and a page without them shows that they are optional.
 
@@ -52,7 +52,8 @@ pub(crate) fn is_optional(processor: &Value) -> bool {
     pattern.is_some_and(|pattern| pattern.starts_with(BEGIN) || pattern.ends_with(END))
 }
 
-/// Whether known values show that the words are optional: the chain also reads the value of a page that lacks them.
+/// Whether known values show that the words are optional: the extraction chain also reads the value of a page that
+/// lacks them.
 pub(crate) fn is_shown(candidate: &Candidate, readings: &[Reading], labels: &[Label]) -> bool {
     let mut others = labels
         .iter()

@@ -13,7 +13,7 @@ pub(crate) struct Group<'d> {
     pub(crate) pages: Vec<Places<'d>>,
     pub(crate) labels: Labels,
     pub(crate) leaks: Leaks,
-    /// How chains run within rows; `None` for a group of pages.
+    /// How extraction chains run within rows; `None` for a group of pages.
     pub(crate) rows: Option<RowReader<'d>>,
 }
 

@@ -267,7 +267,7 @@ impl<'d> Places<'d> {
 
     fn read_element(&mut self, node: NodeRef<'d>, tag: &'d str) {
         match tag {
-            // Scripts inside a row are skipped, because a chain that runs in a row cannot read them.
+            // Scripts inside a row are skipped, because an extraction chain that runs in a row cannot read them.
             "script" if !self.roots.is_empty() => return,
             "script" => return self.read_script(node),
             "style" => return,

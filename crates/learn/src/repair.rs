@@ -19,23 +19,23 @@ use crate::report;
 use crate::score::{Label, count_filled_and_empty};
 use crate::types::{FieldReport, LearnError, Limits, Page};
 
-/// The fewest pages on which a repaired chain must find the earlier value again.
+/// The fewest pages on which a repaired extraction chain must find the earlier value again.
 const ENOUGH: usize = 3;
 
 /// The fewest such pages in a special case: the words beside the value are the same as before, and pages without a
-/// value confirm the chain.
+/// value confirm the extraction chain.
 const FEWEST: usize = 2;
 
 /// The confidence required for a repair.
 const SURE: f64 = 0.9;
 
-/// The share of all values read by a repaired chain that must look like the earlier values.
+/// The share of all values read by a repaired extraction chain that must look like the earlier values.
 const ALIKE: f64 = 0.9;
 
 /// A repaired mapping.
 #[derive(Debug, Clone, Serialize)]
 pub struct Repaired {
-    /// The old mapping, in which the chains of the accepted fields are replaced.
+    /// The old mapping, in which the extraction chains of the accepted fields are replaced.
     pub mapping: Value,
     /// The results for all fields with earlier values, accepted or not.
     pub fields: Vec<FieldRepair>,
@@ -45,13 +45,13 @@ pub struct Repaired {
 #[derive(Debug, Clone, Serialize)]
 pub struct FieldRepair {
     pub field: String,
-    /// Whether the old chain reads less than half of the earlier values.
+    /// Whether the old extraction chain reads less than half of the earlier values.
     pub broken: bool,
-    /// Whether the field was broken and its chain was replaced.
+    /// Whether the field was broken and its extraction chain was replaced.
     pub accepted: bool,
     /// The reason for the decision, in one sentence for users.
     pub why: String,
-    /// The newly learned chain, accepted or not; `None` if the field is not broken.
+    /// The newly learned extraction chain, accepted or not; `None` if the field is not broken.
     pub learned: Option<FieldReport>,
 }
 
@@ -153,7 +153,7 @@ fn intact_field(field: String, right: f64, known: usize) -> FieldRepair {
     }
 }
 
-/// Replaces the chain of a field in the mapping. Other keys of the field, such as its description, stay.
+/// Replaces the extraction chain of a field in the mapping. Other keys of the field, such as its description, stay.
 fn replace_chain(field: &mut Value, learned: &Value) {
     if let Some(field) = field.as_object_mut() {
         for key in ["processors", "alternatives"] {
@@ -246,8 +246,8 @@ fn refusal_reason(
     })
 }
 
-/// On how many pages earlier values must be found again. Fewer suffice if the chain finds values by the same words as
-/// the former chain, and pages without a value confirm it.
+/// On how many pages earlier values must be found again. Fewer suffice if the extraction chain finds values by the same
+/// words as the former chain, and pages without a value confirm it.
 fn enough_pages(found: &LearnedField, best: usize, former: &FormerSteps) -> usize {
     let (filled, empty) = count_filled_and_empty(&found.readings[best], &found.labels);
     let is_confirmed = filled == 0 && empty >= ENOUGH;

@@ -86,8 +86,8 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     };
     let is_guarded = |one: &usize| guards().all(|guard| guard.keeps_correct_values(found, *one));
     report.processors = Some(chain(best));
-    // If a row lacks a value, another value takes its position. A chain without a name, or one that filters by the form
-    // of values, may then read the other value.
+    // If a row lacks a value, another value takes its position. An extraction chain without a name, or one that filters
+    // by the form of values, may then read the other value.
     let is_of_row = group.rows.is_some();
     let of_shape = guard
         .as_ref()
@@ -109,9 +109,9 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     report
 }
 
-/// The share of pages with known values that are read correctly by chains learned without that page; for lists, as F1.
-/// A single page cannot show that share. Then it is estimated from the number of pages that yield a value, and from how
-/// far a chain with another kind of anchor agrees.
+/// The share of pages with known values that are read correctly by extraction chains learned without that page; for
+/// lists, as F1. A single page cannot show that share. Then it is estimated from the number of pages that yield a
+/// value, and from how far a chain with another kind of anchor agrees.
 fn confidence(found: &LearnedField, best: usize) -> f64 {
     // The credit of a list is the number of values both read and known, divided by the number of values either read or
     // known. It is converted to F1.
@@ -155,7 +155,7 @@ fn confidence(found: &LearnedField, best: usize) -> f64 {
     round_share((0.5 * filled as f64 + 0.3 * agreement) / pages as f64)
 }
 
-/// For each page with a known value, its URL, and whether a chain learned without the page reads the value.
+/// For each page with a known value, its URL, and whether an extraction chain learned without the page reads the value.
 fn left_out_results(found: &LearnedField, group: &Group<'_>) -> Vec<(String, bool)> {
     let labels = found.labels.iter().zip(&found.left_out);
     let judged = labels.filter(|(label, credit)| !label.wanted.is_empty() && !credit.is_nan());
@@ -180,8 +180,8 @@ fn left_out_results(found: &LearnedField, group: &Group<'_>) -> Vec<(String, boo
     }
 }
 
-/// Whether a chain finds the value only by a name, such as a label or an attribute. A page without the name lacks the
-/// field, and so is no evidence for or against the chain.
+/// Whether an extraction chain finds the value only by a name, such as a label or an attribute. A page without the name
+/// lacks the field, and so is no evidence for or against the chain.
 fn finds_by_name(candidate: &Candidate) -> bool {
     let is_unnamed_pattern = |processor: &Value| {
         let pattern = processor["parameters"]["pattern"].as_str();
@@ -230,7 +230,7 @@ fn add_comparison(found: &LearnedField, best: usize, group: &Group<'_>, report: 
     }
 }
 
-/// Whether a chain reads only one value although the page has further known values.
+/// Whether an extraction chain reads only one value although the page has further known values.
 fn is_incomplete(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     let is_read = |wanted: &KnownValue| {
         reading
@@ -242,7 +242,8 @@ fn is_incomplete(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     others.any(|wanted| !page.find_exact(wanted).is_empty())
 }
 
-/// Two chains are compared only on at least this many pages. On fewer pages, they may read the same by chance.
+/// Two extraction chains are compared only on at least this many pages. On fewer pages, they may read the same by
+/// chance.
 const FEWEST_COMPARED: usize = 5;
 
 fn best_by_anchor_kind(
@@ -262,8 +263,8 @@ fn best_by_anchor_kind(
         .iter()
         .filter(|&&one| kinds.insert(found.candidates[one].anchor));
     let pages = group.pages.len();
-    // If the chain counts positions, such as the third text of each part, it reads something else wherever a list is
-    // shorter. That holds for any anchor of the parts, so agreement with it proves nothing.
+    // If the extraction chain counts positions, such as the third text of each part, it reads something else wherever a
+    // list is shorter. That holds for any anchor of the parts, so agreement with it proves nothing.
     let is_counted = found.multiple && found.candidates[best].counts_positions();
     firsts
         .take(3)
@@ -294,8 +295,8 @@ fn best_by_anchor_kind(
         .collect()
 }
 
-/// The number of different values that a chain reads on a page, as far as `accepts` accepts them. Spellings of one
-/// value count once.
+/// The number of different values that an extraction chain reads on a page, as far as `accepts` accepts them. Spellings
+/// of one value count once.
 fn count_distinct(
     found: &LearnedField,
     one: usize,
@@ -362,7 +363,7 @@ fn min_read_count(
 }
 
 /// The URLs of pages that are probably read wrongly; see [`FieldReport::disputed`]. `accepts` returns whether the
-/// filters of the chain keep a value.
+/// filters of the extraction chain keep a value.
 fn disputed_pages(
     found: &LearnedField,
     best: usize,
@@ -460,7 +461,7 @@ fn explain_choice(
 }
 
 /// Says on how many pages without known values nothing is read, if these are at least a fifth. Such a page may lack the
-/// field, or the anchor of the chain.
+/// field, or the anchor of the extraction chain.
 fn describe_pages_without_values(found: &LearnedField, reads: impl Fn(usize) -> bool) -> String {
     let is_known = |page: usize| {
         let mut labels = found.labels.iter();

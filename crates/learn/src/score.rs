@@ -3,8 +3,8 @@
 //!
 //! A known value is right with probability p (Dalvi et al., VLDB 2011). A candidate's log likelihood grows by the same
 //! amount for each page that it reads correctly. p is estimated from the best candidate, and used to estimate it again.
-//! If known values do not decide, other evidence does: how often such anchors survive, how much of the chain depends on
-//! positions, and whether other candidates agree. Agreement is judged on pages without known values.
+//! If known values do not decide, other evidence does: how often such anchors survive, how much of the extraction chain
+//! depends on positions, and whether other candidates agree. Agreement is judged on pages without known values.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Label {
     }
 
     /// Like [`Label::credit`], but a reading that differs from the known value by a typing error counts nearly as much
-    /// as an equal one. A chain reads such a value by chance just as rarely as an equal one.
+    /// as an equal one. An extraction chain reads such a value by chance just as rarely as an equal one.
     fn credit_with_typos(&self, reading: &Reading, multiple: bool) -> f64 {
         let exact = self.credit(reading, multiple);
         if exact >= 0.99 || !self.is_unseen.contains(&true) {
@@ -126,11 +126,11 @@ pub(crate) const MISSPELT: f64 = 0.9;
 /// values.
 const DEFAULT_VOTE: f64 = 0.3;
 
-/// The burden of a chain that reads truncated texts although no known value is truncated. It is larger than the usual
-/// difference between anchors.
+/// The burden of an extraction chain that reads truncated texts although no known value is truncated. It is larger than
+/// the usual difference between anchors.
 const CUT_OFF: f64 = 8.0;
 
-/// The factor that reduces the vote of a chain that counts positions.
+/// The factor that reduces the vote of an extraction chain that counts positions.
 const COUNTING: f64 = 0.3;
 
 /// The candidates of a field, with what they read, the known values, and how well they agree.
@@ -309,7 +309,7 @@ impl<'a> Scores<'a> {
             .map(|(anchor, (one, _))| (*anchor, *one, self.credit_sum(*one, None) / most))
             .filter(|(_, _, share)| *share > 0.6)
             .map(|(anchor, one, share)| {
-                // Chains that count positions fail together, so their votes count less.
+                // Extraction chains that count positions fail together, so their votes count less.
                 let counts = self.candidates[one].counts_positions();
                 let trust = (1.0 - self.candidates[one].burden).max(0.1).powi(2);
                 let trust = if counts { COUNTING * trust } else { trust };
@@ -342,8 +342,8 @@ impl<'a> Scores<'a> {
             (agreed + 0.5 * DEFAULT_VOTE * unlabelled) / (all + DEFAULT_VOTE * unlabelled)
         };
         let mut shares: Vec<f64> = (0..self.candidates.len()).map(share).collect();
-        // A chain with a condition differs from others because these read foreign parts of pages. So its share is at
-        // least that of the chain without the condition.
+        // An extraction chain with a condition differs from others because these read foreign parts of pages. So its
+        // share is at least that of the chain without the condition.
         for (one, candidate) in self.candidates.iter().enumerate() {
             let without = candidate
                 .without_condition
@@ -372,8 +372,8 @@ impl<'a> Scores<'a> {
     }
 }
 
-/// Whether a chain reads truncated texts although no known value is truncated. Titles, descriptions and breadcrumbs
-/// contain copies of values that are complete only if the value is short.
+/// Whether an extraction chain reads truncated texts although no known value is truncated. Titles, descriptions and
+/// breadcrumbs contain copies of values that are complete only if the value is short.
 pub(crate) fn reads_truncated(labels: &[Label], pages: &[Reading], multiple: bool) -> bool {
     let most = if multiple { usize::MAX } else { 1 };
     let mut read = pages.iter().flat_map(|page| page.values.iter().take(most));
@@ -412,8 +412,8 @@ fn are_varied(labels: &[Label]) -> bool {
     })
 }
 
-/// Whether a chain reads the same text on all pages, and these are at least three. Then the text is a part of the
-/// layout. For a field with one value, only the first value of each page is compared.
+/// Whether an extraction chain reads the same text on all pages, and these are at least three. Then the text is a part
+/// of the layout. For a field with one value, only the first value of each page is compared.
 fn is_constant(pages: &[Reading], multiple: bool) -> bool {
     let Some(first) = pages.first().filter(|first| !first.values.is_empty()) else {
         return false;
@@ -425,14 +425,15 @@ fn is_constant(pages: &[Reading], multiple: bool) -> bool {
     pages.len() >= 3 && pages.iter().all(is_same)
 }
 
-/// For a repair: whether a chain reads something on most pages that had no value before, and these are at least three.
-/// Then it reads something else than the field.
+/// For a repair: whether an extraction chain reads something on most pages that had no value before, and these are at
+/// least three. Then it reads something else than the field.
 fn fills_empty_pages(readings: &[Reading], labels: &[Label]) -> bool {
     let (filled, empty) = count_filled_and_empty(readings, labels);
     filled + empty >= 3 && filled > empty
 }
 
-/// For a repair: on how many pages that had no value before a chain reads something, and on how many it reads nothing.
+/// For a repair: on how many pages that had no value before an extraction chain reads something, and on how many it
+/// reads nothing.
 pub(crate) fn count_filled_and_empty(readings: &[Reading], labels: &[Label]) -> (usize, usize) {
     let empty = labels.iter().filter(|label| label.was_empty);
     let (filled, empty): (Vec<&Label>, Vec<&Label>) =

@@ -4,20 +4,20 @@ use crate::evaluate::Reading;
 use crate::page_group::Group;
 use crate::score::{Label, Scores};
 
-/// How many known values must be read correctly for each one that is doubted. If there are fewer, the chain is wrong,
-/// not the records.
+/// How many known values must be read correctly for each one that is doubted. If there are fewer, the extraction chain
+/// is wrong, not the records.
 const RIGHT_FOR_EACH: usize = 3;
 
-/// How many known values must be read correctly if records seem to be mixed up, because the chain reads the doubted
-/// values on other pages. In addition, there must be one for every two doubted values.
+/// How many known values must be read correctly if records seem to be mixed up, because the extraction chain reads the
+/// doubted values on other pages. In addition, there must be one for every two doubted values.
 const RIGHT_BESIDE_MIXED: usize = 2;
 
-/// A chain with another kind of anchor is a witness only if it reads at least this share of the values that the best
-/// chain reads correctly.
+/// An extraction chain with another kind of anchor is a witness only if it reads at least this share of the values that
+/// the best chain reads correctly.
 const WITNESS: f64 = 0.6;
 
-/// The labels (known values of a page) that are outdated. Such a value is nowhere on its page, and chains with
-/// different anchors agree on another value there, as they do on pages with a correct value. Misspelt values are
+/// The labels (known values of a page) that are outdated. Such a value is nowhere on its page, and extraction chains
+/// with different anchors agree on another value there, as they do on pages with a correct value. Misspelt values are
 /// doubted as well. Statements of a person are never doubted.
 pub(crate) fn outdated_labels(
     scores: &Scores<'_>,
@@ -74,7 +74,7 @@ pub(crate) fn outdated_labels(
     }
 }
 
-/// Whether the chain reads the known value of this page on another page.
+/// Whether the extraction chain reads the known value of this page on another page.
 fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
     let of_others = || {
         let others = readings.iter().enumerate();
@@ -85,8 +85,8 @@ fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
     })
 }
 
-/// The best chain with each other kind of anchor, if it reads at least the share `WITNESS` of the known values that the
-/// best chain reads.
+/// The best extraction chain with each other kind of anchor, if it reads at least the share `WITNESS` of the known
+/// values that the best chain reads.
 fn independent_chains(scores: &Scores<'_>, ranking: &[usize], best: usize) -> Vec<usize> {
     let sum = |one: usize| scores.credits[one].iter().sum::<f64>();
     let mut kinds = vec![scores.candidates[best].anchor];

@@ -1,6 +1,6 @@
-//! Stand-ins: values that a chain reads in place of a missing one. For example, the next row moves up if a row is
-//! missing, or the third of several texts becomes the second. A mapping is rarely learned from such pages, so nothing
-//! contradicts a chain that would read the stand-in.
+//! Stand-ins: values that an extraction chain reads in place of a missing one. For example, the next row moves up if a
+//! row is missing, or the third of several texts becomes the second. A mapping is rarely learned from such pages, so
+//! nothing contradicts a chain that would read the stand-in.
 //!
 //! So a chain that finds a value by its neighbours gets a condition that all known values meet. The text right before
 //! the value must be its label, its row must have all cells, or it must have as many texts beside it as any known page
@@ -32,20 +32,20 @@ const SHOWN_BY: usize = 2;
 /// The most labels of one field.
 const MOST_LABELS: usize = 3;
 
-/// The most chains that are examined for stand-ins.
+/// The most extraction chains that are examined for stand-ins.
 const MOST_CHAINS: usize = 200;
 
 /// How many levels above a value are searched for values of other fields.
 const LEVELS: usize = 4;
 
-/// How much lower the burden of a chain with a condition is. The difference decides between two chains that read the
-/// same.
+/// How much lower the burden of an extraction chain with a condition is. The difference decides between two chains that
+/// read the same.
 const WORTH: f64 = 0.01;
 
 /// Marks that separate several values in one text.
 const PARTING_MARKS: &str = "/|\u{b7}\u{2022};,\u{2013}\u{2014}";
 
-/// The place on a page where a chain reads the known value.
+/// The place on a page where an extraction chain reads the known value.
 struct KnownPlace<'d> {
     page: usize,
     /// The text or element with the value, or the element whose attribute has the value.
@@ -54,16 +54,16 @@ struct KnownPlace<'d> {
     text: String,
 }
 
-/// A chain that may read a stand-in (another value in place of a missing one).
+/// An extraction chain that may read a stand-in (another value in place of a missing one).
 pub(crate) struct RiskyChain {
     pub(crate) number: usize,
-    /// The same chain with a condition that prevents this, if there is one.
+    /// The same extraction chain with a condition that prevents this, if there is one.
     pub(crate) safer: Option<Candidate>,
-    /// Whether the chain must not be used without the condition.
+    /// Whether the extraction chain must not be used without the condition.
     pub(crate) is_unusable: bool,
 }
 
-/// The likeliest chains that may read a stand-in (another value in place of a missing one).
+/// The likeliest extraction chains that may read a stand-in (another value in place of a missing one).
 pub(crate) fn find_risky_chains(
     group: &Group<'_>,
     candidates: &[Candidate],
@@ -92,8 +92,8 @@ pub(crate) fn find_risky_chains(
     risky.collect()
 }
 
-/// Finds the same chain with a condition, and decides whether the chain without it must not be used. `None` if the
-/// chain cannot read another value in place of a missing one.
+/// Finds the same extraction chain with a condition, and decides whether the chain without it must not be used. `None`
+/// if the chain cannot read another value in place of a missing one.
 fn find_safer_chain(
     group: &Group<'_>,
     candidate: &Candidate,
@@ -123,8 +123,8 @@ fn find_safer_chain(
     let company = is_counted
         .then(|| company_of(group, &places, labels))
         .flatten();
-    // A chain that takes the first of several elements reads the next one if the value's own element is empty. So the
-    // number of elements does not help.
+    // An extraction chain that takes the first of several elements reads the next one if the value's own element is
+    // empty. So the number of elements does not help.
     let is_of_place = |company: &Company| {
         company.level == 0
             || candidate.anchor != Anchor::Label
@@ -160,7 +160,7 @@ fn find_safer_chain(
     Some((Some(safer), is_unusable || company.is_some()))
 }
 
-/// Whether a chain reads several values on known pages, of which it takes the first.
+/// Whether an extraction chain reads several values on known pages, of which it takes the first.
 fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     known
@@ -169,7 +169,7 @@ fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
         >= SHOWN_BY
 }
 
-/// Whether a chain finds the value by its neighbours, and not by a name of the value's own element.
+/// Whether an extraction chain finds the value by its neighbours, and not by a name of the value's own element.
 fn finds_by_neighbours(candidate: &Candidate, expression: &str) -> bool {
     candidate.anchor == Anchor::Path
         || candidate.has_positions()
@@ -183,8 +183,8 @@ fn pattern_of(candidate: &Candidate) -> Option<&str> {
     (third["type"] == "regex").then(|| third["parameters"]["pattern"].as_str())?
 }
 
-/// The places where the chain reads known values; `None` if it cannot be compiled. Pages on which it reads something
-/// else are left out.
+/// The places where the extraction chain reads known values; `None` if it cannot be compiled. Pages on which it reads
+/// something else are left out.
 fn known_places<'d>(
     group: &Group<'d>,
     candidate: &Candidate,
@@ -250,9 +250,10 @@ fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<St
     Some(format!("{before}[{}]", says.join(" or ")))
 }
 
-/// Whether a chain leads from a label to the value, and an element contains only these two, such as a table row with a
-/// header and a cell. Then no other value can take the value's place, if the chain does not leave the element. The
-/// label may be a part of an element's text that is the same on all pages, as in `<h4>Rating (<a>MPAA</a>)</h4>`.
+/// Whether an extraction chain leads from a label to the value, and an element contains only these two, such as a table
+/// row with a header and a cell. Then no other value can take the value's place, if the chain does not leave the
+/// element. The label may be a part of an element's text that is the same on all pages, as in `<h4>Rating
+/// (<a>MPAA</a>)</h4>`.
 fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPlace<'_>]) -> bool {
     const LONGEST_ROW: usize = 4_000;
     if expression.contains("following::") {
@@ -296,8 +297,8 @@ fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPl
     })
 }
 
-/// Whether a chain leads to the only text node that is a direct child of an element. Then it reads nothing of the
-/// element's other children.
+/// Whether an extraction chain leads to the only text node that is a direct child of an element. Then it reads nothing
+/// of the element's other children.
 fn is_only_text(element: NodeRef<'_>, place: &KnownPlace<'_>, expression: &str) -> bool {
     let ends_at_text = expression.rsplit_once('/').is_some_and(|(before, step)| {
         let is_text = step.starts_with("text()") || step.starts_with("following-sibling::text()");
@@ -425,8 +426,8 @@ impl Company {
         })
     }
 
-    /// Whether the chain also reads other siblings on known pages. Then it would read the next one if the right one
-    /// were empty.
+    /// Whether the extraction chain also reads other siblings on known pages. Then it would read the next one if the
+    /// right one were empty.
     fn is_read_by<'d>(
         &self,
         group: &Group<'d>,
@@ -611,8 +612,8 @@ fn are_alike(one: &str, other: &str) -> bool {
     }
 }
 
-/// The same chain, but only for texts with as many parts as the known text with the most parts. `None` if the pattern
-/// has no mark that separates parts: it then takes the first part that looks like a value.
+/// The same extraction chain, but only for texts with as many parts as the known text with the most parts. `None` if
+/// the pattern has no mark that separates parts: it then takes the first part that looks like a value.
 fn with_part_count_condition(
     candidate: &Candidate,
     pattern: &str,

@@ -22,7 +22,7 @@ pub(crate) enum Anchor {
     Link,
     ScriptKey,
     Path,
-    /// The chain of the mapping that is being repaired, or a chain written by a person.
+    /// The extraction chain of the mapping that is being repaired, or a chain written by a person.
     Given,
 }
 

@@ -177,32 +177,34 @@ pub struct FieldReport {
     /// The URLs of pages on which the known value is read.
     pub agree: Vec<String>,
     pub disagree: Vec<Disagreement>,
-    /// Pages whose record is more likely wrong than the page: its value is nowhere on the page, and chains with
-    /// different anchors read another value. Such pages count neither for nor against the field.
+    /// Pages whose record is more likely wrong than the page: its value is nowhere on the page, and extraction chains
+    /// with different anchors read another value. Such pages count neither for nor against the field.
     pub doubted: Vec<Disagreement>,
     /// The URLs of pages with a known value, each with whether the best candidate found without the page reads the
     /// value. Pages in `doubted` are left out. It is empty for a single page, which cannot show this.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
-    /// How many different values the chosen chain reads on each page whose known value it reads correctly. It is one,
-    /// or for a list, the length that at least three lists share; `None` if the number differs. If another page has
-    /// several values instead of one, the first may be the wrong one. If a list has fewer values, some may be missing.
+    /// How many different values the chosen extraction chain reads on each page whose known value it reads correctly.
+    /// It is one, or for a list, the length that at least three lists share; `None` if the number differs. If another
+    /// page has several values instead of one, the first may be the wrong one. If a list has fewer values, some may be
+    /// missing.
     #[serde(skip)]
     pub reads: Option<usize>,
-    /// The fewest values that the chosen chain reads on a page whose known value it reads correctly, if it takes the
-    /// first of several. If another page has fewer, the first one may be missing there. `None` if the number is one, or
-    /// if too few pages prove it.
+    /// The fewest values that the chosen extraction chain reads on a page whose known value it reads correctly, if it
+    /// takes the first of several. If another page has fewer, the first one may be missing there. `None` if the number
+    /// is one, or if too few pages prove it.
     #[serde(skip)]
     pub least: Option<usize>,
-    /// The URLs of pages without a known value on which the chosen chain is less likely right than elsewhere. Either it
-    /// reads several values there instead of one; see `reads`. Or the group has too few pages to compare chains, and
-    /// another chain, which reads the same known values by another kind of anchor, reads something else there.
+    /// The URLs of pages without a known value on which the chosen extraction chain is less likely right than
+    /// elsewhere. Either it reads several values there instead of one; see `reads`. Or the group has too few pages to
+    /// compare chains, and another chain, which reads the same known values by another kind of anchor, reads something
+    /// else there.
     #[serde(skip)]
     pub disputed: Vec<String>,
     pub runner_up: Option<Value>,
     /// The best candidates with different kinds of anchors, at most three. The chosen one comes first.
     pub candidates: Vec<CandidateReport>,
-    /// Why the chain was chosen, or why nothing was found, in one sentence for users.
+    /// Why the extraction chain was chosen, or why nothing was found, in one sentence for users.
     pub why: String,
 }
 

@@ -92,7 +92,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
     })
 }
 
-/// The XPath expression with which a chain begins; `None` if it begins with something else.
+/// The XPath expression with which an extraction chain begins; `None` if it begins with something else.
 pub(crate) fn xpath(candidate: &Candidate) -> Option<&str> {
     let first: &Value = candidate.processors.first()?;
     (first["type"] == "xpath")

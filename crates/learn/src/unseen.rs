@@ -55,8 +55,8 @@ pub struct Proposal {
     pub values: Vec<Vec<String>>,
 }
 
-/// What the values of a field usually look like. If a page lacks the value, a chain may read something else that looks
-/// different.
+/// What the values of a field usually look like. If a page lacks the value, an extraction chain may read something else
+/// that looks different.
 pub struct Appearance(Profile);
 
 impl Appearance {

@@ -12,18 +12,19 @@
 use crate::evidence::{Chosen, FieldShape};
 use crate::interval::{Interval, beta_at_most, ln_beta};
 
-/// The kinds of chains (sound, fair, poor). Each has the parameters a and b of the Beta distribution of its precision.
+/// The kinds of extraction chains (sound, fair, poor). Each has the parameters a and b of the Beta distribution of its
+/// precision.
 const KINDS: [(f64, f64); 3] = [(60.0, 0.6), (8.0, 2.0), (1.0, 2.0)];
-/// The shares of sound, fair and poor chains that are assumed before anything is measured. On sites new to
+/// The shares of sound, fair and poor extraction chains that are assumed before anything is measured. On sites new to
 /// `webfill-learn`, 83 to 95 % of its learned fields had an F1 of .95 or more (see `docs/explanation/truth.md`).
 const SHARES: [f64; 3] = [0.8, 0.12, 0.08];
-/// The measured shares of sound, fair and poor chains among confirmed chains (see `docs/explanation/truth.md`). A
-/// confirmed chain reads the known values of its field, if only one, and a chain with another kind of anchor reads the
-/// same on nearly all pages.
+/// The measured shares of sound, fair and poor extraction chains among confirmed chains (see
+/// `docs/explanation/truth.md`). A confirmed chain reads the known values of its field, if only one, and a chain with
+/// another kind of anchor reads the same on nearly all pages.
 const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
-/// The share of pages on which another chain must read the same to confirm a chain. For lists, a page counts by its
-/// share of equal values. Their limit is higher, because a chain that misses one of five values on half of the pages
-/// still agrees to nine tenths.
+/// The share of pages on which another extraction chain must read the same to confirm a chain. For lists, a page counts
+/// by its share of equal values. Their limit is higher, because a chain that misses one of five values on half of the
+/// pages still agrees to nine tenths.
 const AGREEING: f64 = 0.9;
 const AGREEING_ON_LISTS: f64 = 0.98;
 /// How strongly the assumed [`SHARES`] count against the measured ones of the table: like this many cells.
@@ -37,16 +38,16 @@ pub(crate) struct Cell {
     pub site: u32,
     pub layout: u32,
     pub field: u32,
-    /// The group of cells of one field whose chains read the same place, as a number.
+    /// The group of cells of one field whose extraction chains read the same place, as a number.
     pub family: Option<u32>,
     /// How many readings were compared with the truth, and how many of these are probably right. Both may be
     /// fractional.
     pub trials: f64,
     pub right: f64,
-    /// The probabilities that the chain is sound, fair or poor before any trial. They depend on how the chain was
-    /// chosen.
+    /// The probabilities that the extraction chain is sound, fair or poor before any trial. They depend on how the
+    /// chain was chosen.
     expected: [f64; 3],
-    /// The probabilities that the chain is sound, fair or poor, given the trials.
+    /// The probabilities that the extraction chain is sound, fair or poor, given the trials.
     kinds: [f64; 3],
 }
 
@@ -64,10 +65,10 @@ impl Cell {
         }
     }
 
-    /// Sets the expected probabilities to [`CONFIRMED`] if the chain reads known values and another chain agrees with
-    /// it.
+    /// Sets the expected probabilities to [`CONFIRMED`] if the extraction chain reads known values and another chain
+    /// agrees with it.
     pub fn adjust_expected_kinds(&mut self, shape: FieldShape, chosen: &Chosen) {
-        // The chain may miss a quarter of the known values, because records are sometimes wrong.
+        // The extraction chain may miss a quarter of the known values, because records are sometimes wrong.
         let is_read = chosen.reads > 0 && chosen.misses * 3 <= chosen.reads;
         let agreeing = match shape {
             FieldShape::Single => AGREEING,
@@ -129,7 +130,8 @@ impl Cell {
     }
 }
 
-/// Computes for each cell the probabilities that its chain is sound, fair or poor, from the counts of all cells.
+/// Computes for each cell the probabilities that its extraction chain is sound, fair or poor, from the counts of all
+/// cells.
 ///
 /// A cell keeps its expected probabilities if its chain was never tested, no chain with another anchor confirms it, and
 /// no tested chain reads the same place. Such a chain was chosen by a single known value, which occurs in many places
@@ -192,7 +194,8 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     }
 }
 
-/// How likely the cell's counts are if its chain is sound, fair or poor. Only the ratios of the three numbers matter.
+/// How likely the cell's counts are if its extraction chain is sound, fair or poor. Only the ratios of the three
+/// numbers matter.
 fn kind_likelihoods(cell: &Cell) -> [f64; 3] {
     let mut logarithms = [0.0; 3];
     for (kind, logarithm) in logarithms.iter_mut().enumerate() {

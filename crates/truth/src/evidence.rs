@@ -20,15 +20,15 @@ pub struct Evidence<'a> {
 pub struct Chosen {
     pub layout: u32,
     pub field: u32,
-    /// The number of known values that the chain reads (`reads`), and the number for which it reads something else or
-    /// nothing (`misses`).
+    /// The number of known values that the extraction chain reads (`reads`), and the number for which it reads
+    /// something else or nothing (`misses`).
     pub reads: u32,
     pub misses: u32,
-    /// The share of pages on which a second chain reads the same. The second chain has another kind of anchor, and
-    /// reads known values too.
+    /// The share of pages on which a second extraction chain reads the same. The second chain has another kind of
+    /// anchor, and reads known values too.
     pub agreement: f64,
-    /// The place on the page that the chain reads, as a number. Places named by the same words, such as a label, have
-    /// the same number in all layouts, because sites with the same tools or standards name places alike.
+    /// The place on the page that the extraction chain reads, as a number. Places named by the same words, such as a
+    /// label, have the same number in all layouts, because sites with the same tools or standards name places alike.
     pub place: Option<u32>,
 }
 
@@ -55,10 +55,10 @@ pub struct Claim {
     /// The layout of the site; the precision of each layout is measured separately. Layout numbers are unique across
     /// all sites. A site with one layout may use its own number.
     pub layout: u32,
-    /// The number of the chain. The main chain of a field has a smaller number than its alternatives.
+    /// The number of the extraction chain. The main chain of a field has a smaller number than its alternatives.
     pub rule: u32,
-    /// The kind of the chain's anchor (how it finds its place): a label, an id, linked data, a position. Chains of
-    /// different kinds fail together less often than chains of one kind.
+    /// The kind of the extraction chain's anchor (how it finds its place): a label, an id, linked data, a position.
+    /// Chains of different kinds fail together less often than chains of one kind.
     pub anchor: u8,
 }
 
@@ -67,8 +67,8 @@ pub struct Claim {
 pub struct Known {
     pub item: u32,
     pub value: u32,
-    /// Whether the chains were chosen without this value. Only such values measure the precision of sites: chains read
-    /// the others because they were chosen to read them.
+    /// Whether the extraction chains were chosen without this value. Only such values measure the precision of sites:
+    /// chains read the others because they were chosen to read them.
     pub held_out: bool,
     pub presence: Presence,
     /// The share of the column's other values that are also on the pages of this row. If it is high, the value is
@@ -76,8 +76,9 @@ pub struct Known {
     pub chance: f32,
 }
 
-/// Whether a known value is anywhere on the pages of its row. This shows whether the chain or the record is wrong: if
-/// the value is elsewhere on the page, the chain has missed it; if it is nowhere, the record is probably wrong.
+/// Whether a known value is anywhere on the pages of its row. This shows whether the extraction chain or the record is
+/// wrong: if the value is elsewhere on the page, the chain has missed it; if it is nowhere, the record is probably
+/// wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Presence {
     /// The pages were not searched for the value.

@@ -6,10 +6,11 @@ use crate::cells::Cell;
 use crate::evidence::{Claim, Evidence, FieldShape, Known, Presence};
 use crate::profile::Profile;
 
-/// The number of patterns in which chains with different kinds of anchors can agree or differ; see [`agreement_pattern`].
+/// The number of patterns in which extraction chains with different kinds of anchors can agree or differ; see
+/// [`agreement_pattern`].
 pub(crate) const PATTERNS: usize = 6;
 
-/// A value that one site claims for one item, on all its pages and by all its chains.
+/// A value that one site claims for one item, on all its pages and by all its extraction chains.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub value: u32,
@@ -223,7 +224,7 @@ fn group_readings(
     }
     if shape == FieldShape::Single {
         // Values are sorted by the number of kinds of anchors that read them, then by the number of pages, then by the
-        // order of chains in the mapping.
+        // order of extraction chains in the mapping.
         found.sort_by_key(|(reading, rule)| {
             (
                 u32::MAX - reading.anchors,

@@ -32,8 +32,8 @@ pub struct ItemJudgement {
     pub chosen: Vec<JudgedValue>,
     /// The other claimed values, the most probable first.
     pub rejected: Vec<JudgedValue>,
-    /// The probability that exactly the chosen values are true. For a list, values that no chain reads are not
-    /// considered.
+    /// The probability that exactly the chosen values are true. For a list, values that no extraction chain reads are
+    /// not considered.
     pub confidence: f64,
 }
 
@@ -256,8 +256,8 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
 }
 
 /// The probability that exactly the chosen values of a list are true. It starts from the probability that the layout
-/// reads a list correctly. Evidence on this item (other chains, other sites, the form of values) changes the odds of
-/// the values, and the odds of the list change by the same factor.
+/// reads a list correctly. Evidence on this item (other extraction chains, other sites, the form of values) changes the
+/// odds of the values, and the odds of the list change by the same factor.
 fn confidence_of_list(
     index: &Index,
     model: &Model,

@@ -1,5 +1,5 @@
-//! What is learned about sites, chains and records: how precise they are, and how signs such as agreement change the
-//! odds of a reading. [`rounds`](crate::rounds) learns it.
+//! What is learned about sites, extraction chains and records: how precise they are, and how signs such as agreement
+//! change the odds of a reading. [`rounds`](crate::rounds) learns it.
 
 use crate::cells::{Cell, weigh_kinds};
 use crate::evidence::{FieldShape, Known, Presence};
@@ -14,7 +14,7 @@ const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
 /// wrong ones. Assumed until it is measured.
 const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
 /// The share of known values that are assumed to be wrong before any is compared. It falls quickly if pages have the
-/// known values. With a low start, it would not rise: many wrong records would be taken for a wrong chain.
+/// known values. With a low start, it would not rise: many wrong records would be taken for a wrong extraction chain.
 const AT_FIRST: f64 = 0.4;
 /// How strongly [`PATTERN_PRIOR`] and [`FIT_PRIOR`] count against measurements: like this many right readings, and as
 /// many wrong ones.
@@ -30,12 +30,13 @@ pub(crate) struct Model {
     pub records: Records,
     /// For each field, the probability that two wrong values are equal.
     pub collisions: Vec<f64>,
-    /// The probability that an alternative chain of the site reads the truth if the site's main value is wrong.
+    /// The probability that an alternative extraction chain of the site reads the truth if the site's main value is
+    /// wrong.
     pub alternative: f64,
-    /// For each cell (a layout and a field), the share of a list's true values that its chain reads.
+    /// For each cell (a layout and a field), the share of a list's true values that its extraction chain reads.
     pub recalls: Vec<f64>,
     /// Like `cells`, but each list counts as one trial: it is right if all its values are right and none is missing.
-    /// One chain reads all values of a list from one place, so errors affect them together.
+    /// One extraction chain reads all values of a list from one place, so errors affect them together.
     pub units: Vec<Cell>,
     /// For each reading, how much its vote counts; see [`copies::vote_weights`].
     pub votes: Vec<f32>,
@@ -52,8 +53,8 @@ pub(crate) struct Records {
     /// For each field, how many known values were compared, and how many of them are probably wrong.
     pub compared: Vec<f64>,
     pub wrong: Vec<f64>,
-    /// The probabilities that a right and a wrong known value are on the page, although no chain reads them. The second
-    /// one is for pages without other values of the column.
+    /// The probabilities that a right and a wrong known value are on the page, although no extraction chain reads them.
+    /// The second one is for pages without other values of the column.
     pub present_if_right: f64,
     pub present_if_wrong: f64,
 }
@@ -94,8 +95,8 @@ impl Counts {
         }
     }
 
-    /// Counts the search of a page for a known value that no chain has read. `record_right` is the probability that the
-    /// value is right.
+    /// Counts the search of a page for a known value that no extraction chain has read. `record_right` is the
+    /// probability that the value is right.
     pub fn add_search(&mut self, known: &Known, record_right: f64, records: &Records) {
         if matches!(known.presence, Presence::Unknown | Presence::Misspelt) {
             return;
@@ -229,7 +230,7 @@ impl Model {
     }
 
     /// How likely the result of searching the page for a known value is: first if the value is right, then if it is
-    /// wrong. It is for values that no chain has read.
+    /// wrong. It is for values that no extraction chain has read.
     pub fn presence_likelihoods(&self, known: &Known) -> (f64, f64) {
         /// The probabilities that a right and a wrong value differ from the page by one typing error. About half of the
         /// wrong values are typing errors.

@@ -55,8 +55,8 @@ impl Model {
             }
             for (place, (reading, right)) in index.readings_of(item).iter().zip(right).enumerate() {
                 if reading.leads {
-                    // A reading counts by the probability that its page belongs to the row. On a page of another row, a
-                    // chain that reads another value is not wrong.
+                    // A reading counts by the probability that its page belongs to the row. On a page of another row,
+                    // an extraction chain that reads another value is not wrong.
                     let own = f64::from(self.own[item.readings.start + place]);
                     let right = right.min(own);
                     let wrong = own - right;

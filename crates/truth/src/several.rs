@@ -109,7 +109,8 @@ pub(crate) fn expectation_step(
         if index.known_values(item).iter().any(|known| known.held_out) {
             let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
             let unread: Vec<&Known> = index.known_values(item).iter().filter(is_unread).collect();
-            // A known value that is not on the page cannot be read by the chain, so the list is not compared.
+            // A known value that is not on the page cannot be read by the extraction chain, so the list is not
+            // compared.
             let is_elsewhere =
                 |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);
             if !unread.iter().any(is_elsewhere) {

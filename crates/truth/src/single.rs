@@ -23,7 +23,7 @@ impl Posterior {
 /// The probability of each value, given the readings of all sites and the record's value, if there is one.
 ///
 /// A site reads the truth with the probability of its precision. Otherwise it reads one of many wrong values, and an
-/// alternative chain of the site may read the truth. All wrong values are equally probable.
+/// alternative extraction chain of the site may read the truth. All wrong values are equally probable.
 pub(crate) fn posterior(
     index: &Index,
     model: &Model,
