@@ -36,7 +36,7 @@ impl Health {
         let health = self.clone();
         let serving =
             webfill_service::metrics::serve_probes(address, "probes.supervisor", move |probe| {
-                health.faults(probe, Instant::now())
+                health.list_faults(probe, Instant::now())
             });
         if let Err(fault) = serving {
             tracing::error!(event = "probes_not_served", error = %fault, "probes are not served");
@@ -52,7 +52,7 @@ impl Health {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = noted;
     }
 
-    fn faults(&self, probe: Probe, now: Instant) -> Vec<String> {
+    fn list_faults(&self, probe: Probe, now: Instant) -> Vec<String> {
         let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let silent = now.duration_since(noted.at);
         let stuck = (silent > STUCK_AFTER)
@@ -71,7 +71,7 @@ mod tests {
         let health = Health::new();
         let now = || health.0.lock().unwrap().at;
         let counts = |later: Duration| {
-            let count = |probe| health.faults(probe, now() + later).len();
+            let count = |probe| health.list_faults(probe, now() + later).len();
             (count(Probe::Health), count(Probe::Readiness))
         };
         assert_eq!(counts(Duration::ZERO), (0, 1), "it starts");

@@ -122,7 +122,7 @@ fn serve(
     let page = move || {
         // The loop needs this lock, too. So copy the reference, and do not write to a client while holding the lock.
         let published = Arc::clone(&served.lock().unwrap_or_else(PoisonError::into_inner));
-        published.page(&machine)
+        published.write_page(&machine)
     };
     webfill_service::metrics::serve(address, "metrics.supervisor", page)?;
     Ok(published)
@@ -149,14 +149,14 @@ pub fn sample_page() -> String {
         is_store_away: false,
         at: Some(Instant::now()),
     };
-    published.page(&Machine {
+    published.write_page(&Machine {
         starts: 0,
         folders: vec![PathBuf::from("/")],
     })
 }
 
 impl Published {
-    fn page(&self, machine: &Machine) -> String {
+    fn write_page(&self, machine: &Machine) -> String {
         let mut page = Exposition::default();
         add_build(&mut page);
         if let Some(at) = self.at {

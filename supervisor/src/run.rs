@@ -55,7 +55,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     })
     .map_err(Fault::error)?;
     let mut process = Process {
-        supervisor: Supervisor::new(terms(&setup)),
+        supervisor: Supervisor::new(build_terms(&setup)),
         workers: (0..setup.workers).map(WorkerProcess::new).collect(),
         claim: Claim::new(setup.claim.clone()),
         following: Following::new(setup.dispatchers.len(), boot_ms()),
@@ -98,7 +98,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     }
 }
 
-fn terms(setup: &SupervisorSetup) -> Terms {
+fn build_terms(setup: &SupervisorSetup) -> Terms {
     Terms {
         id: setup.id.clone(),
         instance: setup.instance,
@@ -158,15 +158,15 @@ impl Process {
 
     /// Handles all messages that have arrived, and then sends all answers.
     fn handle_all(&mut self, first: ArrivedFrame, arrived: &mpsc::Receiver<ArrivedFrame>) {
-        self.handle(&first);
+        self.handle_frame(&first);
         while let Ok(frame) = arrived.try_recv() {
-            self.handle(&frame);
+            self.handle_frame(&frame);
         }
         self.supervisor.send_report();
         self.send_outgoing();
     }
 
-    fn handle(&mut self, arrived: &ArrivedFrame) {
+    fn handle_frame(&mut self, arrived: &ArrivedFrame) {
         let now_ms = boot_ms();
         let read = match arrived.socket {
             TASKS => self.handle_dispatcher_message(&arrived.frame, now_ms),

@@ -37,14 +37,14 @@ impl Document {
     /// tree. Element names have no namespace, and are in lower case except for some of SVG (`foreignObject`). The
     /// contents of a `template` are its children. `text` must be decoded, lossily if necessary.
     pub fn parse_html(text: &str, limits: &Limits) -> Document {
-        Document::from_parsed(parse::html(text, limits), true, text.len(), limits)
+        Document::from_parsed(parse::parse_html(text, limits), true, text.len(), limits)
     }
 
     /// Parses XML or XHTML, and tolerates text that is not well-formed. Names keep their case. The prefix of an
     /// element is part of its name (`media:title`) unless it is XHTML, SVG or MathML, or in the namespace of the root
     /// element.
     pub fn parse_xml(text: &str, limits: &Limits) -> Document {
-        Document::from_parsed(parse::xml(text, limits), false, text.len(), limits)
+        Document::from_parsed(parse::parse_xml(text, limits), false, text.len(), limits)
     }
 
     fn from_parsed(parsed: Parsed, is_html: bool, input_bytes: usize, limits: &Limits) -> Document {

@@ -39,7 +39,7 @@ pub(crate) struct Parsed {
     pub(crate) truncation: Option<Truncation>,
 }
 
-pub(crate) fn html(text: &str, limits: &Limits) -> Parsed {
+pub(crate) fn parse_html(text: &str, limits: &Limits) -> Parsed {
     let options = TreeBuilderOpts {
         scripting_enabled: false,
         drop_doctype: true,
@@ -59,7 +59,7 @@ pub(crate) fn html(text: &str, limits: &Limits) -> Parsed {
     }
 }
 
-pub(crate) fn xml(text: &str, limits: &Limits) -> Parsed {
+pub(crate) fn parse_xml(text: &str, limits: &Limits) -> Parsed {
     let builder = XmlTreeBuilder::new(
         Sink::new(limits, PIECE_BYTES),
         XmlTreeBuilderOpts::default(),

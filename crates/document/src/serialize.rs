@@ -10,13 +10,13 @@ impl NodeRef<'_> {
     /// Serialises this node as HTML.
     pub fn outer_html(self) -> String {
         let mut html = String::new();
-        write(&self.document.tree, self.id, &mut html);
+        write_nodes(&self.document.tree, self.id, &mut html);
         html
     }
 }
 
 /// Writes `top` and its descendants.
-fn write(tree: &Tree, top: NodeId, html: &mut String) {
+fn write_nodes(tree: &Tree, top: NodeId, html: &mut String) {
     let mut open: Vec<NodeId> = Vec::new();
     for node in top..tree.end(top) {
         while open.last().is_some_and(|last| tree.end(*last) <= node) {

@@ -64,10 +64,10 @@ const BUFFERED_LINES: usize = 8_192;
 
 /// Checks the settings before the process opens anything.
 pub fn check_config(config: &LogConfig) -> Result<(), Fault> {
-    filter(config).map(drop)
+    parse_filter(config).map(drop)
 }
 
-fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
+fn parse_filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
     let wrong = |reason: &str| Fault::usage(format!("log.level = \"{}\": {reason}", config.level));
     // `EnvFilter` would take a mistyped level for the name of a module, and log only that module.
     let says_a_level = |directive: &str| {
@@ -84,7 +84,7 @@ fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
 
 /// Starts logging to `folder/NAME.log`. When the guard is dropped, the lines that still wait are written.
 pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuard, Fault> {
-    let filter = filter(config)?;
+    let filter = parse_filter(config)?;
     let unwritable = |error: io::Error| match is_full(&error) {
         true => Fault::unwritable(folder, &error),
         false => Fault::usage(format!("cannot log to {}: {error}", folder.display())),

@@ -207,7 +207,7 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
         .map_err(|error| Fault::usage(format!("cannot look into {}: {error}", folder.display())))?;
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let is_used = name.to_str().is_some_and(is_used);
+        let is_used = name.to_str().is_some_and(is_used_name);
         let Ok(found) = entry.metadata() else {
             continue;
         };
@@ -236,7 +236,7 @@ fn make_files_private(folder: &Path) {
                 continue;
             };
             let name = entry.file_name();
-            if depth == 0 && !name.to_str().is_some_and(is_used) {
+            if depth == 0 && !name.to_str().is_some_and(is_used_name) {
                 continue;
             }
             if found.is_dir() && depth < DEPTH {
@@ -250,7 +250,7 @@ fn make_files_private(folder: &Path) {
 }
 
 /// Whether webfill uses a file or a folder with this name in a state folder.
-fn is_used(name: &str) -> bool {
+fn is_used_name(name: &str) -> bool {
     const NAMES: [&str; 21] = [
         "claim",
         "crawl.lock",

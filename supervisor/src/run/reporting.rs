@@ -84,7 +84,7 @@ impl Process {
         let (workers, supervisor, outbox) = (&self.workers, &self.supervisor, &self.outbox);
         let worker_deaths = self.worker_deaths;
         self.metrics.publish(|| State {
-            workers: workers.iter().map(row).collect(),
+            workers: workers.iter().map(worker_row).collect(),
             worker_deaths,
             has_lease: supervisor.has_lease(boot_ms()),
             is_disk_low,
@@ -94,7 +94,7 @@ impl Process {
     }
 }
 
-fn row(worker: &WorkerProcess) -> WorkerRow {
+fn worker_row(worker: &WorkerProcess) -> WorkerRow {
     WorkerRow {
         pid: worker.pid(),
         is_ready: worker.is_ready(),

@@ -11,9 +11,9 @@ pub(super) const STOPS_BARE_VALUE: u8 = 1 << 3;
 /// The byte must be replaced in a name: a capital letter or NUL.
 pub(super) const CHANGES_IN_NAME: u8 = 1 << 4;
 
-static CLASSES: [u8; 256] = classes();
+static CLASSES: [u8; 256] = class_table();
 
-const fn classes() -> [u8; 256] {
+const fn class_table() -> [u8; 256] {
     let mut classes = [0; 256];
     let mut byte = 0;
     while byte < 256 {

@@ -200,7 +200,7 @@ impl<'d> Evaluator<'d> {
                 let items = self.evaluate_nodes(nodes, place, NodeDemand::All)?;
                 self.compare_set(comparison, &items, other, place)
             }
-            (other, Side::Nodes(_)) => self.compare(mirror(comparison), right, other, place),
+            (other, Side::Nodes(_)) => self.compare(swap_sides(comparison), right, other, place),
             _ => Err(Stop::Engine(
                 "a comparison without a set of nodes".to_owned(),
             )),
@@ -303,7 +303,7 @@ fn relation_holds(relation: Relation, value: &str, wanted: &str) -> bool {
     }
 }
 
-fn mirror(comparison: Comparison) -> Comparison {
+fn swap_sides(comparison: Comparison) -> Comparison {
     match comparison {
         Comparison::Less => Comparison::Greater,
         Comparison::LessOrEqual => Comparison::GreaterOrEqual,

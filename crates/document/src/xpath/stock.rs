@@ -56,10 +56,10 @@ fn random_expressions_yield_the_same_as_sxd() {
     let mut yielding = 0;
     for seed in 1..=400 {
         let mut generator = Generator::with_seed(seed);
-        let page = generator.page();
+        let page = generator.generate_page();
         let document = parse(&page);
         for _ in 0..12 {
-            let expression = generator.expression();
+            let expression = generator.generate_expression();
             assert_same(&document, &page, &expression);
             yielding +=
                 usize::from(evaluate_ours(&document, &expression) != Stock::Nodes(Vec::new()));
@@ -87,7 +87,7 @@ impl Generator {
         choices[self.rng.usize(..choices.len())]
     }
 
-    fn page(&mut self) -> String {
+    fn generate_page(&mut self) -> String {
         let mut page = String::new();
         self.push_elements(2, &mut page);
         page
@@ -107,25 +107,29 @@ impl Generator {
         }
     }
 
-    fn expression(&mut self) -> String {
+    fn generate_expression(&mut self) -> String {
         match self.rng.u64(..8) {
-            0 => format!("({})[{}]", self.path(), self.predicate(2)),
-            1 => format!("{} | {}", self.path(), self.path()),
-            2 => format!("count({})", self.path()),
-            3 => format!("string({})", self.path()),
-            4 => format!("boolean({}) and {}", self.path(), self.condition(1)),
-            _ => self.path(),
+            0 => format!("({})[{}]", self.generate_path(), self.generate_predicate(2)),
+            1 => format!("{} | {}", self.generate_path(), self.generate_path()),
+            2 => format!("count({})", self.generate_path()),
+            3 => format!("string({})", self.generate_path()),
+            4 => format!(
+                "boolean({}) and {}",
+                self.generate_path(),
+                self.generate_condition(1)
+            ),
+            _ => self.generate_path(),
         }
     }
 
-    fn path(&mut self) -> String {
+    fn generate_path(&mut self) -> String {
         let mut path = self
             .pick(&["//", "//", "/html/body/", "/descendant::"])
             .to_owned();
         path.push_str(self.pick(&["div", "section", "span", "*", "text()", "node()"]));
-        path.push_str(&self.predicates(2));
+        path.push_str(&self.generate_predicates(2));
         for _ in 0..self.rng.u64(..3) {
-            path.push_str(&self.step());
+            path.push_str(&self.generate_step());
         }
         if self.rng.u64(..6) == 0 {
             path.push_str(self.pick(&["/@x", "//@y", "/..", "/.", "//text()"]));
@@ -133,7 +137,7 @@ impl Generator {
         path
     }
 
-    fn step(&mut self) -> String {
+    fn generate_step(&mut self) -> String {
         const AXES: [&str; 11] = [
             "ancestor",
             "ancestor-or-self",
@@ -150,50 +154,54 @@ impl Generator {
         let slash = self.pick(&["/", "/", "//"]);
         let axis = self.pick(&AXES);
         let test = self.pick(&["div", "span", "*", "node()", "text()", "comment()"]);
-        format!("{slash}{axis}::{test}{}", self.predicates(1))
+        format!("{slash}{axis}::{test}{}", self.generate_predicates(1))
     }
 
-    fn predicates(&mut self, depth: u64) -> String {
+    fn generate_predicates(&mut self, depth: u64) -> String {
         match self.rng.u64(..3) {
             0 => String::new(),
-            1 => format!("[{}]", self.predicate(depth)),
-            _ => format!("[{}][{}]", self.predicate(depth), self.predicate(depth)),
+            1 => format!("[{}]", self.generate_predicate(depth)),
+            _ => format!(
+                "[{}][{}]",
+                self.generate_predicate(depth),
+                self.generate_predicate(depth)
+            ),
         }
     }
 
-    fn predicate(&mut self, depth: u64) -> String {
+    fn generate_predicate(&mut self, depth: u64) -> String {
         match self.rng.u64(..5) {
             0 => (self.rng.u64(..3) + 1).to_string(),
             1 => self
                 .pick(&["last()", "last() - 1", "position() mod 2 + 1"])
                 .to_owned(),
-            _ => self.condition(depth),
+            _ => self.generate_condition(depth),
         }
     }
 
-    fn condition(&mut self, depth: u64) -> String {
+    fn generate_condition(&mut self, depth: u64) -> String {
         if depth == 0 {
-            return self.plain_condition().to_owned();
+            return self.pick_plain_condition().to_owned();
         }
         match self.rng.u64(..6) {
-            0 => format!("not({})", self.condition(depth - 1)),
+            0 => format!("not({})", self.generate_condition(depth - 1)),
             1 => format!(
                 "{} and {}",
-                self.condition(depth - 1),
-                self.condition(depth - 1)
+                self.generate_condition(depth - 1),
+                self.generate_condition(depth - 1)
             ),
             2 => format!(
                 "{} or {}",
-                self.condition(depth - 1),
-                self.condition(depth - 1)
+                self.generate_condition(depth - 1),
+                self.generate_condition(depth - 1)
             ),
-            3 => format!("*[{}]", self.predicate(depth - 1)),
-            4 => format!("count(.//*[{}]) > 1", self.predicate(depth - 1)),
-            _ => self.plain_condition().to_owned(),
+            3 => format!("*[{}]", self.generate_predicate(depth - 1)),
+            4 => format!("count(.//*[{}]) > 1", self.generate_predicate(depth - 1)),
+            _ => self.pick_plain_condition().to_owned(),
         }
     }
 
-    fn plain_condition(&mut self) -> &'static str {
+    fn pick_plain_condition(&mut self) -> &'static str {
         self.pick(&[
             "@x",
             "@x = '1'",

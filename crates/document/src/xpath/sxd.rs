@@ -63,7 +63,7 @@ impl SxdTree {
     /// Copies a whole page.
     pub(crate) fn from_tree(tree: &Tree) -> Self {
         SxdTree(Cell::new(Package::new(), |package| SxdNodes {
-            nodes: build(tree, package.as_document()),
+            nodes: copy_tree(tree, package.as_document()),
             context: RefCell::new(core_functions()),
         }))
     }
@@ -160,7 +160,7 @@ fn into_single(value: Value<'_>) -> Single {
 }
 
 /// Copies the tree in document order, so that a parent exists before its children.
-fn build<'p>(tree: &Tree, document: dom::Document<'p>) -> Vec<Node<'p>> {
+fn copy_tree<'p>(tree: &Tree, document: dom::Document<'p>) -> Vec<Node<'p>> {
     let mut nodes: Vec<Node<'p>> = Vec::with_capacity(tree.len() as usize);
     nodes.push(document.root().into());
     for id in ROOT + 1..tree.len() {

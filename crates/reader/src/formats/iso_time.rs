@@ -2,7 +2,7 @@
 //! have no time of day if it is midnight.
 
 /// Writes milliseconds as hours, minutes and seconds, with a fraction if there is one.
-pub(super) fn from_milliseconds(milliseconds: i64) -> String {
+pub(super) fn format_milliseconds(milliseconds: i64) -> String {
     let sign = if milliseconds < 0 { "-" } else { "" };
     let all = milliseconds.unsigned_abs();
     let (seconds, fraction) = (all / 1000, all % 1000);
@@ -15,27 +15,27 @@ pub(super) fn from_milliseconds(milliseconds: i64) -> String {
 }
 
 /// Writes days as hours, minutes and seconds, to the millisecond.
-pub(super) fn from_days(days: f64) -> String {
+pub(super) fn format_days(days: f64) -> String {
     // The cast limits a float that exceeds the range of `i64`.
-    from_milliseconds((days * 86_400_000.0).round() as i64)
+    format_milliseconds((days * 86_400_000.0).round() as i64)
 }
 
 /// Writes a duration given in XML notation, such as `PT09H30M00S`. `None` if it is invalid, or has years or months.
-pub(super) fn from_duration(duration: &str) -> Option<String> {
+pub(super) fn format_duration(duration: &str) -> Option<String> {
     let (sign, rest) = match duration.trim().strip_prefix('-') {
         Some(rest) => (-1.0, rest),
         None => (1.0, duration.trim()),
     };
     let rest = rest.strip_prefix('P')?;
     let (days, times) = rest.split_once('T').unwrap_or((rest, ""));
-    let seconds =
-        sum(days, &[('D', 86_400.0)])? + sum(times, &[('H', 3600.0), ('M', 60.0), ('S', 1.0)])?;
+    let seconds = sum_units(days, &[('D', 86_400.0)])?
+        + sum_units(times, &[('H', 3600.0), ('M', 60.0), ('S', 1.0)])?;
     let is_empty = days.is_empty() && times.is_empty();
-    (!is_empty).then(|| from_milliseconds((sign * seconds * 1000.0).round() as i64))
+    (!is_empty).then(|| format_milliseconds((sign * seconds * 1000.0).round() as i64))
 }
 
 /// Adds up numbers that are each followed by a unit, as in `9H30M`. Returns the sum in seconds.
-fn sum(text: &str, units: &[(char, f64)]) -> Option<f64> {
+fn sum_units(text: &str, units: &[(char, f64)]) -> Option<f64> {
     let mut seconds = 0.0;
     let mut rest = text;
     for (unit, seconds_each) in units {
@@ -49,7 +49,7 @@ fn sum(text: &str, units: &[(char, f64)]) -> Option<f64> {
 }
 
 /// Writes a date and time of XML, without midnight and without trailing zeros in the seconds.
-pub(super) fn from_date(date: &str) -> String {
+pub(super) fn format_date(date: &str) -> String {
     let date = match date.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|b| b.is_ascii_digit()) => {
             let fraction = fraction.trim_end_matches('0');
@@ -91,7 +91,7 @@ mod tests {
             ("09:30", None),
             ("", None),
         ] {
-            assert_eq!(from_duration(duration).as_deref(), expected, "{duration}");
+            assert_eq!(format_duration(duration).as_deref(), expected, "{duration}");
         }
     }
 
@@ -106,9 +106,9 @@ mod tests {
             (-0.25, "-06:00:00"),
             (0.041_666_666_666_666_664, "01:00:00"),
         ] {
-            assert_eq!(from_days(days), expected, "{days}");
+            assert_eq!(format_days(days), expected, "{days}");
         }
-        assert!(!from_days(f64::MAX).is_empty());
+        assert!(!format_days(f64::MAX).is_empty());
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
             ("2024-03-01T09:30:00.000000000", "2024-03-01T09:30:00"),
             ("2024-03-01T09:30:00Z", "2024-03-01T09:30:00Z"),
         ] {
-            assert_eq!(from_date(date), expected, "{date}");
+            assert_eq!(format_date(date), expected, "{date}");
         }
     }
 }

@@ -127,7 +127,7 @@ impl Place {
             }
             Token::Begin("c", attributes) => {
                 let reference = attributes.get("r");
-                let column = reference.and_then(|reference| column_of(&reference));
+                let column = reference.and_then(|reference| column_number(&reference));
                 self.column = column.unwrap_or(self.column.saturating_add(1));
             }
             Token::Begin("v", _) => self.value = Some(String::new()),
@@ -153,7 +153,7 @@ impl Place {
 }
 
 /// The number of the column in a reference such as `AB12`, counted from 1.
-fn column_of(reference: &str) -> Option<u32> {
+fn column_number(reference: &str) -> Option<u32> {
     let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
     letters.take(4).try_fold(0_u32, |column, letter| {
         let value = u32::from(letter.to_ascii_uppercase() - b'A') + 1;

@@ -1,7 +1,7 @@
 //! Reads the sheets of an ODS: the name of each sheet, and a line for each row that is not empty. Cells are read as
 //! stored, not as shown, because the display depends on the author's settings.
 
-use super::iso_time::{from_date, from_duration};
+use super::iso_time::{format_date, format_duration};
 use super::xml::{Attributes, Token};
 use crate::formats::Trouble;
 use crate::text::TextWriter;
@@ -149,8 +149,8 @@ fn repeat_count(attributes: &Attributes<'_>, name: &str, most: usize) -> usize {
 fn stored_value(attributes: &Attributes<'_>) -> Option<String> {
     match attributes.get("value-type")?.as_str() {
         "float" | "currency" | "percentage" => attributes.get("value"),
-        "date" => attributes.get("date-value").map(|date| from_date(&date)),
-        "time" => from_duration(&attributes.get("time-value")?),
+        "date" => attributes.get("date-value").map(|date| format_date(&date)),
+        "time" => format_duration(&attributes.get("time-value")?),
         "boolean" => attributes.get("boolean-value"),
         // The attribute may stand in for the text. If there is a text, both are equal, except for errors, where the
         // attribute is empty.

@@ -49,7 +49,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     if unread > 0 && text.is_empty() {
         return Err(Trouble::broken("none of its pages can be read"));
     }
-    let mut metadata = metadata(&document);
+    let mut metadata = read_metadata(&document);
     metadata.pages = u32::try_from(pages.len()).ok();
     Ok(Content {
         text,
@@ -142,7 +142,7 @@ fn to_trouble(error: pdf_extract::Error) -> Trouble {
     }
 }
 
-fn metadata(document: &Document) -> Metadata {
+fn read_metadata(document: &Document) -> Metadata {
     let Some(info) = info_dictionary(document) else {
         return Metadata::default();
     };

@@ -159,7 +159,7 @@ fn rewrite_font(document: &mut Document, font: Font, strings: &BTreeSet<Vec<u8>>
             }
         }
     }
-    let widths = widths(document, &font.descendant);
+    let widths = glyph_widths(document, &font.descendant);
     let mut table = Vec::new();
     let mut of_codes = Vec::new();
     for code in codes {
@@ -214,7 +214,7 @@ impl Font {
 }
 
 /// The widths of glyphs by their numbers (ISO 32000-1, 9.7.4.3).
-fn widths(document: &Document, descendant: &Dictionary) -> BTreeMap<u32, Object> {
+fn glyph_widths(document: &Document, descendant: &Dictionary) -> BTreeMap<u32, Object> {
     let mut widths = BTreeMap::new();
     let list = descendant.get(b"W").ok();
     let list = list.and_then(|list| resolve(document, list)?.as_array().ok());

@@ -16,10 +16,10 @@ pub(super) fn to_iso(date: &str) -> Option<String> {
         };
         iso = iso + separator + two;
     }
-    Some(iso + &zone_of(zone).unwrap_or_default())
+    Some(iso + &format_zone(zone).unwrap_or_default())
 }
 
-fn zone_of(zone: &str) -> Option<String> {
+fn format_zone(zone: &str) -> Option<String> {
     let sign = zone.chars().next()?;
     if sign == 'Z' {
         return Some("Z".into());

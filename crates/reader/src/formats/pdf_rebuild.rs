@@ -52,7 +52,7 @@ fn next_place(bytes: &[u8], from: usize) -> Option<Place> {
             return Some(Place::Trailer(found + b"trailer".len()));
         }
         if bytes[found..].starts_with(b"obj")
-            && let Some(number) = number_before(&bytes[..found])
+            && let Some(number) = parse_object_number(&bytes[..found])
         {
             let begin = found + b"obj".len();
             return Some(Place::Object { number, begin });
@@ -62,7 +62,7 @@ fn next_place(bytes: &[u8], from: usize) -> Option<Place> {
 }
 
 /// The number and the generation of an object, which are before the word `obj`: the last two numbers in `bytes`.
-fn number_before(bytes: &[u8]) -> Option<(u32, u16)> {
+fn parse_object_number(bytes: &[u8]) -> Option<(u32, u16)> {
     let last_number = |bytes: &[u8]| {
         let bytes = bytes.trim_ascii_end();
         let digits = bytes.iter().rev().take_while(|byte| byte.is_ascii_digit());
@@ -88,7 +88,7 @@ impl<'b> PdfObject<'b> {
     fn parse_at(bytes: &'b [u8], begin: usize) -> PdfObject<'b> {
         let next = next_object(bytes, begin).unwrap_or(bytes.len());
         let end = find_bytes(&bytes[..next], b"endobj", begin).unwrap_or(next);
-        match data_of_stream(bytes, begin, end) {
+        match find_stream_data(bytes, begin, end) {
             Some((dictionary_end, data, end)) => PdfObject {
                 dictionary: &bytes[begin..dictionary_end],
                 stream: Some(data),
@@ -131,7 +131,7 @@ fn next_object(bytes: &[u8], from: usize) -> Option<usize> {
             .count();
         let line = found - length;
         let begins_line = line > from && matches!(bytes[line - 1], b'\n' | b'\r');
-        if begins_line && number_before(&bytes[line..found]).is_some() {
+        if begins_line && parse_object_number(&bytes[line..found]).is_some() {
             return Some(line);
         }
         at = found + 1;
@@ -143,7 +143,7 @@ const LONGEST_HEADER: usize = 24;
 
 /// Finds the data of a stream. Returns the end of its dictionary, the data, and the position at which the search
 /// continues.
-fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8], usize)> {
+fn find_stream_data(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8], usize)> {
     let mut at = begin;
     let (dictionary_end, data) = loop {
         let word = find_bytes(&bytes[..end], b"stream", at)?;
@@ -162,7 +162,7 @@ fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8
     let data = data + line_end;
     // The length given in the dictionary is right if the word `endstream` follows after that many bytes.
     let given =
-        length_in(&bytes[begin..dictionary_end]).and_then(|length| data.checked_add(length));
+        find_length(&bytes[begin..dictionary_end]).and_then(|length| data.checked_add(length));
     let ends_there = |end: &usize| {
         let behind = bytes.get(*end..).unwrap_or_default();
         behind[..behind.len().min(20)]
@@ -186,8 +186,8 @@ fn without_line_end(data: &[u8]) -> &[u8] {
 }
 
 /// The length in a dictionary; `None` if it is missing, or only a reference to another object.
-fn length_in(dictionary: &[u8]) -> Option<usize> {
-    let value = value_of(dictionary, b"/Length")?;
+fn find_length(dictionary: &[u8]) -> Option<usize> {
+    let value = find_value(dictionary, b"/Length")?;
     let digits = value
         .iter()
         .take_while(|byte| byte.is_ascii_digit())
@@ -201,7 +201,7 @@ fn length_in(dictionary: &[u8]) -> Option<usize> {
 }
 
 /// The bytes after a key in a dictionary, which begin with its value.
-fn value_of<'d>(dictionary: &'d [u8], key: &[u8]) -> Option<&'d [u8]> {
+fn find_value<'d>(dictionary: &'d [u8], key: &[u8]) -> Option<&'d [u8]> {
     let mut at = 0;
     loop {
         let behind = find_bytes(dictionary, key, at)? + key.len();
@@ -217,7 +217,7 @@ fn value_of<'d>(dictionary: &'d [u8], key: &[u8]) -> Option<&'d [u8]> {
 }
 
 fn has_type(dictionary: &[u8], name: &[u8]) -> bool {
-    let value = value_of(dictionary, b"/Type");
+    let value = find_value(dictionary, b"/Type");
     value
         .and_then(|value| value.strip_prefix(b"/"))
         .is_some_and(|value| value.starts_with(name))
@@ -261,7 +261,7 @@ fn write_file(objects: &BTreeMap<(u32, u16), PdfObject<'_>>, trailers: &[&[u8]])
 }
 
 fn parse_reference(trailer: &[u8], key: &[u8]) -> Option<(u32, u16)> {
-    let value = value_of(trailer, key)?;
+    let value = find_value(trailer, key)?;
     let end = value.iter().position(|byte| *byte == b'R')?;
     let words = std::str::from_utf8(&value[..end]).ok()?;
     let (number, generation) = words.trim().split_once(char::is_whitespace)?;
@@ -271,7 +271,7 @@ fn parse_reference(trailer: &[u8], key: &[u8]) -> Option<(u32, u16)> {
 /// The file's id, which is needed to read encrypted files: two strings in the trailer, in hexadecimal digits. Strings
 /// in parentheses are rare, and are not read.
 fn file_id(trailer: &[u8]) -> Option<&[u8]> {
-    let value = value_of(trailer, b"/ID")?;
+    let value = find_value(trailer, b"/ID")?;
     let end = value.iter().position(|byte| *byte == b']')?;
     let id = &value[..=end];
     let is_hexadecimal = |byte: &u8| byte.is_ascii_hexdigit() || b"[]<> \r\n".contains(byte);

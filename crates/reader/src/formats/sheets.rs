@@ -5,7 +5,7 @@ use std::io::{Cursor, Read, Seek};
 use calamine::{Data, DataRef, ExcelDateTime, Reader, Xls, XlsError, Xlsx, XlsxError};
 
 use super::flow::read_metadata;
-use super::iso_time::{from_date, from_days};
+use super::iso_time::{format_date, format_days};
 use super::long_numbers::{SheetNumbers, Sheets};
 use super::package::Package;
 use super::{Content, Trouble};
@@ -60,7 +60,7 @@ fn write_sheet<R: Read + Seek>(
                 .get(&(of_row, column))
                 .cloned()
                 .unwrap_or_else(|| text_of_number(*number)),
-            other => text_of(other),
+            other => text_of_cell(other),
         };
         if text.is_empty() {
             continue;
@@ -112,7 +112,7 @@ pub(super) fn read_xls(bytes: Vec<u8>, max_text_bytes: u64) -> Result<Content, T
     })
 }
 
-fn text_of(cell: &DataRef<'_>) -> String {
+fn text_of_cell(cell: &DataRef<'_>) -> String {
     match cell {
         DataRef::Int(number) => number.to_string(),
         DataRef::Float(number) => text_of_number(*number),
@@ -145,10 +145,10 @@ fn text_of_number(number: f64) -> String {
 /// The cell's format, which decides what a program shows, is unknown here.
 fn text_of_time(time: &ExcelDateTime) -> String {
     if time.is_duration() || time.as_f64() < 1.0 {
-        return from_days(time.as_f64());
+        return format_days(time.as_f64());
     }
     let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
-    from_date(&format!(
+    format_date(&format!(
         "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}"
     ))
 }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_byte_now_and_then_does_not_prolong_it() {
+    async fn an_occasional_byte_does_not_prolong_the_time_limit() {
         let began = Instant::now();
         let mut body = arriving_body(b".");
         let refusal = loop {

@@ -154,7 +154,7 @@ async fn serve_connection<A: RequestHandler>(
         match tls {
             None => requests.serve(stream).await,
             Some(config) => {
-                if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
+                if let Some(stream) = tls::accept_tls(stream, config, HEAD_WITHIN).await {
                     requests.serve(stream).await;
                 }
             }

@@ -16,7 +16,7 @@ const HANDSHAKE: u8 = 22;
 const PLAIN: &str = "{\"error\":{\"path\":\"$\",\"message\":\"this is the place of https\"}}\n";
 
 /// Makes the TLS handshake, and returns the connection; `None` if the handshake fails or takes too long.
-pub(crate) async fn accept(
+pub(crate) async fn accept_tls(
     stream: TcpStream,
     config: Arc<ServerConfig>,
     within: Duration,

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_byte_now_and_then_does_not_prolong_it() {
+    async fn an_occasional_byte_does_not_prolong_the_deadline() {
         let (stream, mut client) = duplex(100);
         let mut unread = WriteDeadline::new(stream, WITHIN);
         let reading = tokio::spawn(async move {

@@ -107,12 +107,12 @@ where
     });
     std::thread::Builder::new()
         .name(purpose.thread.into())
-        .spawn(move || runtime.block_on(accept(listener, service)))
+        .spawn(move || runtime.block_on(accept_connections(listener, service)))
         .map_err(cannot)?;
     Ok(())
 }
 
-async fn accept<F>(listener: TcpListener, service: Arc<Service<F>>)
+async fn accept_connections<F>(listener: TcpListener, service: Arc<Service<F>>)
 where
     F: Fn(&str) -> Option<Answer> + Send + Sync + 'static,
 {

@@ -163,7 +163,7 @@ impl Story<'_> {
             "br" | "cr" if self.is_visible() => self.frames.writer().push_line_break(),
             "noBreakHyphen" => self.push("-")?,
             "sym" => {
-                let character = symbol(attributes);
+                let character = symbol_character(attributes);
                 self.push(character.encode_utf8(&mut [0; 4]))?;
             }
             "txbxContent" => {
@@ -303,7 +303,7 @@ fn without_indents(text: &str) -> &str {
 }
 
 /// The character that an element `sym` stands for, by its font and its code.
-fn symbol(attributes: &Attributes<'_>) -> char {
+fn symbol_character(attributes: &Attributes<'_>) -> char {
     let font = attributes.get("font").unwrap_or_default();
     let code = attributes.get("char").unwrap_or_default();
     let Ok(code) = u32::from_str_radix(&code, 16) else {
