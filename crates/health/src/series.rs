@@ -37,8 +37,8 @@ const MOST: f64 = LIMIT * (ONE_SOURCE + 1.0);
 /// From this many pages on, there is a provisional baseline (lowest normal share of pages with a value).
 const PROVISIONAL: f64 = 20.0;
 
-/// After this many pages, the baseline is no longer provisional. It is computed again each time as many pages have
-/// come.
+/// After this many pages, the baseline (lowest normal share) is no longer provisional. It is computed again each time
+/// as many pages have come.
 const PAGES: f64 = 100.0;
 
 /// The confidence of a loss is computed only if at least this many pages were judged.
@@ -100,13 +100,15 @@ struct Excursion {
     sources: Vec<u64>,
 }
 
-/// The history of one field: on which pages it had a value, its baseline, and whether it has fallen.
+/// The history of one field: on which pages it had a value, its baseline (lowest normal share), and whether it has
+/// fallen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// The pages from which the baseline is computed, and those of them with a value, as sums of weights.
+    /// The pages from which the baseline (lowest normal share) is computed, and those of them with a value, as sums of
+    /// weights.
     pages: f64,
     filled: f64,
-    /// The sum of the weights of pages since the baseline was last computed.
+    /// The sum of the weights of pages since the baseline (lowest normal share) was last computed.
     since_baseline: f64,
     /// How many pages were judged.
     total: u64,
@@ -347,7 +349,7 @@ impl Series {
         Some(1.0 - (1.0 - least).powi(in_row))
     }
 
-    /// Whether the baseline was computed from fewer than 100 pages.
+    /// Whether the baseline (lowest normal share) was computed from fewer than 100 pages.
     pub fn is_provisional(&self) -> bool {
         self.pages < PAGES
     }
@@ -357,7 +359,7 @@ impl Series {
         self.fallen
     }
 
-    /// The share of pages with a value, among the pages from which the baseline is computed.
+    /// The share of pages with a value, among the pages from which the baseline (lowest normal share) is computed.
     pub(crate) fn share(&self) -> f64 {
         self.filled / self.pages.max(1.0)
     }

@@ -18,7 +18,8 @@ use webfill_urls::Url;
 /// The number of pages to which one list leads. They are neighbours in the manual, and so more alike than other pages.
 const CLUMP: usize = 10;
 
-/// After this many nights, the health of a site starts from nothing, so that the test covers many baselines.
+/// After this many nights, the health of a site starts from nothing, so that the test covers many baselines (learned
+/// normal shares of pages with a value).
 const NIGHTS: usize = 30;
 
 /// The test fails if there are more false alerts than this in a million pages.

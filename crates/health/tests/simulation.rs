@@ -72,7 +72,7 @@ impl Web {
 /// The number of false alerts in this many pages, of which the share `rate` has a value.
 fn count_false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
     let mut alerts = 0;
-    // Each site has only 10,000 pages, so that many baselines are tested.
+    // Each site has only 10,000 pages, so that many baselines (learned normal shares of pages with a value) are tested.
     for site in 0..pages.div_ceil(10_000) {
         let mut web = Web::new(site * 31 + (rate * 100.0) as u64, rate, alike);
         let mut series = Series::default();

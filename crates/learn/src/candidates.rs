@@ -349,7 +349,8 @@ impl Candidates {
         leaks: &Leaks,
     ) {
         for mut route in anchors::routes(page, index, labels, leaks) {
-            // White space is kept, because the former steps may split the text at its line breaks.
+            // White space is kept, because the steps of the former extraction chain may split the text at its line
+            // breaks.
             route.is_text = false;
             let burden = route.burden + FORMER_STEPS;
             self.add_chain(number, route, steps, burden);

@@ -21,7 +21,7 @@ const COMMON: [&str; 3] = ["collapse_whitespace", "trim", "first"];
 /// The most values of a page for which places are searched.
 const MOST_VALUES: usize = 3;
 
-/// The most places of each value on which the former steps are tried.
+/// The most places of each value on which the steps of the former extraction chain are tried.
 const MOST_TRIED: usize = 12;
 
 /// The most places of a page that are used.
@@ -58,7 +58,7 @@ impl FormerSteps {
         FormerSteps(steps)
     }
 
-    /// Adds candidates that apply the former steps to the text of a new place.
+    /// Adds candidates that apply the steps of the former extraction chain to the text of a new place.
     pub(crate) fn add_candidates(
         &self,
         candidates: &mut Candidates,

@@ -3,8 +3,8 @@
 //! nothing contradicts a chain that would read the stand-in.
 //!
 //! So a chain that finds a value by its neighbours gets a condition that all known values meet. The text right before
-//! the value must be its label, its row must have all cells, or it must have as many texts beside it as any known page
-//! has.
+//! the value must be its label, its row must have all cells, or it must have as many texts beside it as any page with a
+//! known value has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -160,7 +160,7 @@ fn find_safer_chain(
     Some((Some(safer), is_unusable || company.is_some()))
 }
 
-/// Whether an extraction chain reads several values on known pages, of which it takes the first.
+/// Whether an extraction chain reads several values on pages with known values, of which it takes the first.
 fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     known
@@ -426,8 +426,8 @@ impl Company {
         })
     }
 
-    /// Whether the extraction chain also reads other siblings on known pages. Then it would read the next one if the
-    /// right one were empty.
+    /// Whether the extraction chain also reads other siblings on pages with known values. Then it would read the next
+    /// one if the right one were empty.
     fn is_read_by<'d>(
         &self,
         group: &Group<'d>,
@@ -460,8 +460,8 @@ impl Company {
         places.iter().filter(reads_another).count() >= SHOWN_BY
     }
 
-    /// The condition that before the first element there are as many texts as on all known pages. It is for a value
-    /// that is one of these texts, because only another of them can take its place.
+    /// The condition that before the first element there are as many texts as on all pages with known values. It is for
+    /// a value that is one of these texts, because only another of them can take its place.
     fn condition_of_texts_before(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         if self.level > 0 || self.tag.is_some() {
             return None;
@@ -481,7 +481,7 @@ impl Company {
         (is_same && first < MOST_MEMBERS).then(|| format!("count(../{test})={first}"))
     }
 
-    /// The condition that there are as many siblings as on the known pages with the most of them.
+    /// The condition that there are as many siblings as on the pages with known values that have the most.
     fn condition_of_member_count(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         let counts = places.iter().map(|place| self.members(place.node).len());
         let counts: Vec<usize> = counts.collect();

@@ -25,10 +25,10 @@ const MOST_PAGES: usize = 30;
 /// A taught site (with known values) shows where a field is only if at least this many of its pages have known values.
 const LEAST_KNOWN: usize = 2;
 
-/// The share of the known values that a slot must hold. It is below 1, because records may be wrong.
+/// The share of the known values that a slot (shared place) must hold. It is below 1, because records may be wrong.
 const HOLDS: f64 = 0.6;
 
-/// A slot with a lower confidence is not proposed.
+/// A slot (shared place) with a lower confidence is not proposed.
 const LEAST: f64 = 0.5;
 
 /// The highest confidence of a doubtful proposal, which becomes a question to a person. A proposal is doubtful without
@@ -45,13 +45,13 @@ pub struct ProposedField {
     pub is_list: bool,
 }
 
-/// The values that are proposed for a field: those of a slot of the unknown site that probably holds it.
+/// The values that are proposed for a field: those of a slot (shared place) of the unknown site that probably holds it.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     pub field: String,
-    /// The probability that the slot holds the field.
+    /// The probability that the slot (shared place) holds the field.
     pub confidence: f64,
-    /// The values for each page; empty if the slot has none there.
+    /// The values for each page; empty if the slot (shared place) has none there.
     pub values: Vec<Vec<String>>,
 }
 
@@ -90,7 +90,7 @@ struct TaughtField {
     known: Vec<Value>,
     /// Whether enough values are known to judge a proposal for this site.
     is_known: bool,
-    /// The indexes of the site's slots that hold the field.
+    /// The indexes of the site's slots (shared places) that hold the field.
     right: Vec<usize>,
 }
 
@@ -126,7 +126,7 @@ impl Teachers {
         }
         found.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence));
         let mut taken: Vec<&Slot> = Vec::new();
-        // Slots that hold a field with known values are taken, because a slot holds only one field.
+        // Slots that hold a field with known values are taken, because a slot (shared place) holds only one field.
         for (at, field) in self.fields.iter().enumerate() {
             if !wanted.contains(&at) {
                 let of_field = TaughtField::new(&site, some, field);
@@ -136,7 +136,7 @@ impl Teachers {
         let mut proposals = Vec::new();
         for (field, guess) in &found {
             let slot = &site.slots[guess.slot];
-            // A slot holds only one field, so the same slot is not proposed twice.
+            // A slot (shared place) holds only one field, so the same slot is not proposed twice.
             if guess.confidence < LEAST || taken.iter().any(|other| other.has_same_values(slot)) {
                 continue;
             }
@@ -166,8 +166,8 @@ impl Teachers {
         proposals
     }
 
-    /// Whether each confident proposal of this field for a taught site, made from the others, is a slot that holds the
-    /// field.
+    /// Whether each confident proposal of this field for a taught site, made from the others, is a slot (shared place)
+    /// that holds the field.
     fn is_confirmed(&self, field: usize) -> bool {
         (0..self.sites.len()).all(|at| {
             let taught = &self.sites[at];
@@ -202,7 +202,7 @@ impl Teachers {
             .map(|slot| Evidence::new(slot, &slot.profile, site.pages, &model))
             .collect();
         let odds: Vec<f64> = evidence.iter().map(|one| one.log_odds().exp()).collect();
-        // The case that no slot holds the field has odds of 1.
+        // The case that no slot (shared place) holds the field has odds of 1.
         let all: f64 = 1.0 + odds.iter().sum::<f64>();
         let best = (0..odds.len()).max_by(|a, b| odds[*a].total_cmp(&odds[*b]))?;
         let slot = &site.slots[best];
@@ -322,7 +322,7 @@ impl TaughtField {
     }
 }
 
-/// How well the values of a slot agree with the known values: the sum of F1 over all pages.
+/// How well the values of a slot (shared place) agree with the known values: the sum of F1 over all pages.
 fn share_of_known(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     let of_page = |(values, known): (&Vec<Value>, &Vec<Value>)| {
         if values.is_empty() || known.is_empty() {
@@ -336,7 +336,8 @@ fn share_of_known(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     slot.values.iter().zip(known).map(of_page).sum()
 }
 
-/// The different values of a slot on a page. If one value is expected but there are several, the result is empty.
+/// The different values of a slot (shared place) on a page. If one value is expected but there are several, the result
+/// is empty.
 fn value_texts(values: &[Value], is_list: bool) -> Vec<String> {
     let mut forms = BTreeSet::new();
     let distinct: Vec<String> = values

@@ -22,16 +22,16 @@ pub(super) struct FieldModel<'s> {
     pub(super) title: BTreeSet<String>,
     /// The slots (places that the pages of a site share) that hold the field.
     pub(super) right: Vec<&'s Slot>,
-    /// The labels and properties of other slots of the same sites.
+    /// The labels and properties of other slots (shared places) of the same sites.
     pub(super) wrong: BTreeSet<String>,
-    /// What the known values look like, and what the values look like in each slot that holds the field.
+    /// What the known values look like, and what the values look like in each slot (shared place) that holds the field.
     pub(super) profiles: Vec<Profile>,
     /// The number of distinct values divided by the number of values.
     pub(super) distinct: f64,
     pub(super) is_list: bool,
 }
 
-/// How strongly each kind of evidence supports a slot, in the order of `WEIGHTS`.
+/// How strongly each kind of evidence supports a slot (shared place), in the order of `WEIGHTS`.
 pub(super) struct Evidence(pub(super) [f64; KINDS]);
 
 impl Evidence {
@@ -114,7 +114,8 @@ impl Evidence {
         ])
     }
 
-    /// The logarithm of the odds that this slot holds the field, compared with the case that no slot does.
+    /// The logarithm of the odds that this slot (shared place) holds the field, compared with the case that no slot
+    /// does.
     pub(super) fn log_odds(&self) -> f64 {
         self.0
             .iter()
@@ -123,7 +124,8 @@ impl Evidence {
             .sum()
     }
 
-    /// Whether both a name and the values support the slot. One of them alone is too little to fill a table.
+    /// Whether both a name and the values support the slot (shared place). One of them alone is too little to fill a
+    /// table.
     pub(super) fn has_name_and_values(&self) -> bool {
         let named = self.0[1..6].iter().chain(&self.0[15..16]);
         named.fold(0.0, |most: f64, one| most.max(*one)) >= 0.5 && self.0[8].max(self.0[7]) >= 0.5

@@ -30,25 +30,25 @@ const MOST_SIBLINGS: usize = 400;
 /// The most values of a slot (shared place) on one page. A slot with more is not a field but a list of other things.
 const MOST_ON_PAGE: usize = 30;
 
-/// The most slots of a site that are kept. Those found on the most pages come first.
+/// The most slots (shared places) of a site that are kept. Those found on the most pages come first.
 const MOST_SLOTS: usize = 3_000;
 
 /// A place that the pages of a site share, with the values there.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Slot {
-    /// The label before the slot, folded and without a colon.
+    /// The label before this place, without a colon and folded (in the form for comparison).
     pub(super) label: Option<String>,
-    /// Words in classes, ids and keys near the slot.
+    /// Words in classes, ids and keys near this place.
     pub(super) names: BTreeSet<String>,
-    /// The name of the slot in linked data, microdata or metadata.
+    /// The name of this place in linked data, microdata or metadata.
     pub(super) property: Option<String>,
-    /// Whether the slot is the main heading of its pages.
+    /// Whether this place is the main heading of its pages.
     pub(super) is_heading: bool,
-    /// The share of pages whose title contains the value of the slot.
+    /// The share of pages whose title contains the value in this place.
     pub(super) in_title: f64,
-    /// The values of each page; empty if a page lacks the slot.
+    /// The values of each page; empty if a page lacks this place.
     pub(super) values: Vec<Vec<Value>>,
-    /// The usual forms, lengths and words of the slot's values.
+    /// The usual forms, lengths and words of the values in this place.
     pub(super) profile: Profile,
 }
 
@@ -87,7 +87,7 @@ impl Slot {
         forms.len() as f64 / self.values().count().max(1) as f64
     }
 
-    /// Whether two slots have the same values on nearly all pages.
+    /// Whether two slots (shared places) have the same values on nearly all pages.
     pub(super) fn has_same_values(&self, other: &Slot) -> bool {
         let (mut both, mut same) = (0, 0);
         for (one, other) in self.values.iter().zip(&other.values) {
@@ -160,7 +160,8 @@ impl Site {
                 && slot.mean_values_per_page() <= MOST_ON_PAGE as f64
         });
         slots.retain(|slot| {
-            // A slot needs at least two different values, because a text that is the same on all pages is not a field.
+            // A slot (shared place) needs at least two different values, because a text that is the same on all pages
+            // is not a field.
             let first = slot.values().next().map(|value| &value.text);
             owned.len() < 3 || slot.values().any(|value| Some(&value.text) != first)
         });
@@ -200,8 +201,8 @@ pub(super) fn comparison_form(text: &str) -> String {
 }
 
 impl Slot {
-    /// Removes words with which all values begin, such as `by`, and makes them a name of the slot. Words at the end
-    /// also become names, but are kept in the values, because they may be a unit.
+    /// Removes words with which all values begin, such as `by`, and makes them a name of the slot (shared place). Words
+    /// at the end also become names, but are kept in the values, because they may be a unit.
     fn strip_common_words(&mut self) {
         let mut texts: Vec<&str> = self.values().map(|value| value.text.as_str()).collect();
         texts.sort_unstable();
@@ -301,7 +302,7 @@ fn stem(word: &str) -> String {
     }
 }
 
-/// A value found on a page, with everything that identifies its slot.
+/// A value found on a page, with everything that identifies its slot (shared place).
 #[derive(Default)]
 struct FoundValue {
     key: String,
