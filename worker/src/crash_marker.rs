@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use webfill_service::state::PRIVATE;
 
 /// The crash marker of one worker, in the folder of its supervisor's sockets.
-pub fn path(sockets: &Path, worker_index: u16) -> PathBuf {
+pub fn marker_path(sockets: &Path, worker_index: u16) -> PathBuf {
     sockets.join(format!("worker-{worker_index}.crash-marker"))
 }
 

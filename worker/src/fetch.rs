@@ -102,7 +102,7 @@ impl Fetcher {
     }
 
     /// Fetches a page, or a sitemap if the request accepts sitemaps. `memory` grows with the body.
-    pub async fn page(
+    pub async fn fetch_page(
         &self,
         asked: PageRequest<'_>,
         memory: &mut MemoryPermit,
@@ -136,7 +136,7 @@ impl Fetcher {
     }
 
     /// Fetches the beginning of a robots.txt.
-    pub async fn robots(
+    pub async fn fetch_robots(
         &self,
         url: &Url,
         bytes: usize,

@@ -62,13 +62,13 @@ impl Gate {
     }
 
     /// Fetches a page, or a sitemap if the request accepts sitemaps.
-    pub async fn page(
+    pub async fn fetch_page(
         &self,
         permit: &Permit,
         asked: PageRequest<'_>,
         memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
-        let request = self.fetcher.page(asked, memory);
+        let request = self.fetcher.fetch_page(asked, memory);
         let fetched = self.run_if_permitted(permit, request).await;
         permit.note_request(fetched.is_ok());
         fetched
@@ -87,14 +87,14 @@ impl Gate {
     }
 
     /// Fetches the beginning of a robots.txt.
-    pub async fn robots(
+    pub async fn fetch_robots(
         &self,
         permit: &Permit,
         url: &Url,
         bytes: usize,
         memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
-        let request = self.fetcher.robots(url, bytes, memory);
+        let request = self.fetcher.fetch_robots(url, bytes, memory);
         self.run_if_permitted(permit, request).await
     }
 
@@ -148,7 +148,7 @@ mod tests {
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         let mut memory = Memory::new(1 << 20).take(1).await;
-        gate.page(permit, PageRequest::from_url(&url), &mut memory)
+        gate.fetch_page(permit, PageRequest::from_url(&url), &mut memory)
             .await
             .is_ok()
     }

@@ -226,8 +226,11 @@ fn start_extraction(
     page_timer: &PageTimer,
     memory: ExtractionMemory,
 ) -> Result<JoinHandle<()>, Fault> {
-    let marker = CrashMarker::create(&crash_marker::path(&setup.sockets, setup.worker_index))
-        .map_err(|error| Fault::error(format!("cannot create the crash marker: {error}")))?;
+    let marker = CrashMarker::create(&crash_marker::marker_path(
+        &setup.sockets,
+        setup.worker_index,
+    ))
+    .map_err(|error| Fault::error(format!("cannot create the crash marker: {error}")))?;
     extract::start(
         pages,
         results,

@@ -141,7 +141,7 @@ impl SingleFetcher {
         self.await_turn(&task.site, turn).await;
         let started = Now::read();
         let asked = PageRequest::from_url(url);
-        let fetched = self.gate.page(&permit, asked, &mut memory).await;
+        let fetched = self.gate.fetch_page(&permit, asked, &mut memory).await;
         let mut fetched = fetched.map_err(|_| aborted_request(url))?;
         let sign = block_outcome::find_block_in_response(&mut fetched, url, None);
         if let Some(sign) = sign {
@@ -212,9 +212,9 @@ impl SingleFetcher {
                     check.note_turn(self.knowledge(), Now::read());
                 }
                 Step::Request(robots) => {
-                    let asking = self
-                        .gate
-                        .robots(permit, &robots, robots::MOST_BYTES, memory);
+                    let asking =
+                        self.gate
+                            .fetch_robots(permit, &robots, robots::MOST_BYTES, memory);
                     let answer = asking.await.map(RobotsResponse::from);
                     check.note_response(answer, self.knowledge(), Now::read());
                 }

@@ -74,8 +74,8 @@ pub fn is_named(task: &Task, crawl: &CrawlSettings) -> bool {
 
 /// Whether a body is a sitemap, judged by its beginning.
 pub fn is_sitemap(body: &[u8], is_named: bool) -> bool {
-    let beginning = beginning_of(body);
-    format_of(&text_of(&beginning, None), is_named).is_some()
+    let beginning = decompress_beginning(body);
+    detect_format(&decode_text(&beginning, None), is_named).is_some()
 }
 
 /// Whether a body is compressed with gzip.
@@ -103,9 +103,9 @@ pub fn read(
     if let Cow::Owned(bytes) = &bytes {
         note_bytes(bytes.len());
     }
-    let text = text_of(&bytes, content_type);
+    let text = decode_text(&bytes, content_type);
     let mut found = FoundEntries::new(url);
-    match format_of(&text, is_named)? {
+    match detect_format(&text, is_named)? {
         SitemapFormat::Xml => xml::read(&text, &mut found),
         SitemapFormat::JsonFeed => json_feed::read(&text, &mut found),
         SitemapFormat::Lines => lines::read(&text, &mut found),
@@ -116,7 +116,7 @@ pub fn read(
     Some(found.sitemap)
 }
 
-fn format_of(text: &str, is_named: bool) -> Option<SitemapFormat> {
+fn detect_format(text: &str, is_named: bool) -> Option<SitemapFormat> {
     let beginning = &text[..text.floor_char_boundary(BEGINNING_BYTES)];
     if xml::is_sitemap(beginning) {
         return Some(SitemapFormat::Xml);
@@ -128,11 +128,11 @@ fn format_of(text: &str, is_named: bool) -> Option<SitemapFormat> {
     lines::is_sitemap(beginning, is_whole, is_named).then_some(SitemapFormat::Lines)
 }
 
-fn text_of<'b>(bytes: &'b [u8], content_type: Option<&str>) -> Cow<'b, str> {
+fn decode_text<'b>(bytes: &'b [u8], content_type: Option<&str>) -> Cow<'b, str> {
     charset::decode(bytes, content_type, Kind::Xml)
 }
 
-fn beginning_of(body: &[u8]) -> Cow<'_, [u8]> {
+fn decompress_beginning(body: &[u8]) -> Cow<'_, [u8]> {
     if !is_gzip(body) {
         return Cow::Borrowed(&body[..body.len().min(BEGINNING_BYTES)]);
     }

@@ -42,8 +42,8 @@ fn xml_declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     if !head.starts_with(b"<?xml") {
         return None;
     }
-    let declaration = &head[..position(head, b">")?];
-    let behind = &declaration[position(declaration, b"encoding")? + b"encoding".len()..];
+    let declaration = &head[..find_bytes(head, b">")?];
+    let behind = &declaration[find_bytes(declaration, b"encoding")? + b"encoding".len()..];
     let value = behind.trim_ascii_start().strip_prefix(b"=")?;
     let (quote, value) = value.trim_ascii_start().split_first()?;
     if !matches!(quote, b'"' | b'\'') {
@@ -57,11 +57,11 @@ fn xml_declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
 fn meta_declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     let mut rest = head;
     loop {
-        rest = &rest[position(rest, b"<")?..];
+        rest = &rest[find_bytes(rest, b"<")?..];
         if rest.starts_with(b"<!--") {
             // The dashes of "-->" may be those of "<!--", so the search begins at them.
             rest = &rest[2..];
-            rest = &rest[position(rest, b"-->")? + 3..];
+            rest = &rest[find_bytes(rest, b"-->")? + 3..];
             continue;
         }
         let (tag, behind) = parse_tag(rest);
@@ -89,7 +89,7 @@ fn skip_text_element<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
     };
     let mut rest = content;
     loop {
-        rest = &rest[position(rest, b"</")?..];
+        rest = &rest[find_bytes(rest, b"</")?..];
         let tag = &rest[2..];
         let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'/' | b'>');
         let is_same = tag
@@ -118,7 +118,7 @@ fn parse_tag(text: &[u8]) -> (Option<Attributes<'_>>, &[u8]) {
         return (Some(attributes), &[]);
     }
     if matches!(inner.first(), Some(b'!' | b'/' | b'?')) {
-        let end = position(inner, b">").unwrap_or(inner.len());
+        let end = find_bytes(inner, b">").unwrap_or(inner.len());
         return (None, &inner[end..]);
     }
     (None, inner)
@@ -145,7 +145,7 @@ fn find_charset_label(content: &[u8]) -> Option<&[u8]> {
     let lower = content.to_ascii_lowercase();
     let mut from = 0;
     loop {
-        from += position(&lower[from..], b"charset")? + b"charset".len();
+        from += find_bytes(&lower[from..], b"charset")? + b"charset".len();
         let Some(value) = content[from..].trim_ascii_start().strip_prefix(b"=") else {
             continue;
         };
@@ -225,6 +225,6 @@ fn length_until(text: &[u8], ends: impl Fn(u8) -> bool) -> usize {
     text.iter().position(|b| ends(*b)).unwrap_or(text.len())
 }
 
-fn position(text: &[u8], wanted: &[u8]) -> Option<usize> {
+fn find_bytes(text: &[u8], wanted: &[u8]) -> Option<usize> {
     memchr::memmem::find(text, wanted)
 }

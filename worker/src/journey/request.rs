@@ -46,7 +46,9 @@ impl Journey {
             is_named_sitemap: crate::sitemaps::is_named(task, crawl),
             next_after: request.delay,
         };
-        self.gate.page(visit.permit, asked, &mut turn.memory).await
+        self.gate
+            .fetch_page(visit.permit, asked, &mut turn.memory)
+            .await
     }
 
     /// Builds the page from its answer, allows the next request to the site, and waits until request and answer are

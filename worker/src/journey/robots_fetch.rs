@@ -110,7 +110,7 @@ impl RunningCheck<'_> {
         let memory = &mut self.turn.as_mut().ok_or(Denied::NotStarted)?.memory;
         let asking = journey
             .gate
-            .robots(self.permit, url, robots::MOST_BYTES, memory);
+            .fetch_robots(self.permit, url, robots::MOST_BYTES, memory);
         let mut answer = asking.await;
         if let Ok(fetched) = &mut answer {
             journey.counts.note_robots_fetched();

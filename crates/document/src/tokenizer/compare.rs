@@ -144,12 +144,12 @@ impl Tokens {
                 text.push_slice(more);
             }
             (Token::CharacterTokens(text), _) if text.is_empty() => {}
-            _ => self.0.push(copy(token)),
+            _ => self.0.push(copy_token(token)),
         }
     }
 }
 
-fn copy(token: &Token) -> Token {
+fn copy_token(token: &Token) -> Token {
     match token {
         Token::DoctypeToken(doctype) => Token::DoctypeToken(doctype.clone()),
         Token::TagToken(tag) => Token::TagToken(tag.clone()),

@@ -45,7 +45,7 @@ fn expand_content(content: &[u8]) -> Option<Vec<u8>> {
     if !operations.iter().any(is_shorthand) {
         return None;
     }
-    let operations: Vec<Operation> = operations.into_iter().flat_map(equivalents).collect();
+    let operations: Vec<Operation> = operations.into_iter().flat_map(expand_operation).collect();
     Content { operations }.encode().ok()
 }
 
@@ -68,7 +68,7 @@ fn may_use_shorthands(content: &[u8]) -> bool {
 }
 
 /// The operations that are equivalent to a shorthand operator (ISO 32000-1, table 109).
-fn equivalents(mut operation: Operation) -> Vec<Operation> {
+fn expand_operation(mut operation: Operation) -> Vec<Operation> {
     if !is_shorthand(&operation) {
         return vec![operation];
     }

@@ -65,7 +65,7 @@ pub(super) fn for_each_token(
             Event::Text(text) => each(Token::Text(&text.xml10_content()))?,
             Event::CData(text) => each(Token::Text(&text.xml10_content()))?,
             Event::GeneralRef(entity) => {
-                if let Some(character) = character_of(&entity) {
+                if let Some(character) = resolve_entity(&entity) {
                     each(Token::Text(character.encode_utf8(&mut [0; 4])))?;
                 }
             }
@@ -90,7 +90,7 @@ const PIECE_BYTES: usize = 8192;
 impl<R: BufRead> Utf8Reader<R> {
     fn new(mut part: R) -> Result<Utf8Reader<R>, Trouble> {
         let head = part.fill_buf().map_err(package::to_trouble)?;
-        let encoding = encoding_of(head);
+        let encoding = detect_encoding(head);
         Ok(Utf8Reader {
             part,
             decoder: encoding.new_decoder(),
@@ -103,7 +103,7 @@ impl<R: BufRead> Utf8Reader<R> {
 
 /// The encoding of an XML part by its first bytes, following the XML standard (appendix F). The decoder handles a byte
 /// order mark.
-fn encoding_of(head: &[u8]) -> &'static Encoding {
+fn detect_encoding(head: &[u8]) -> &'static Encoding {
     if head.starts_with(b"<\0") {
         return UTF_16LE;
     }
@@ -143,7 +143,7 @@ impl<R: BufRead> Read for Utf8Reader<R> {
     }
 }
 
-fn character_of(entity: &BytesRef<'_>) -> Option<char> {
+fn resolve_entity(entity: &BytesRef<'_>) -> Option<char> {
     match &**entity {
         "amp" => Some('&'),
         "lt" => Some('<'),
