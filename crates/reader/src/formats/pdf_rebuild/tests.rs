@@ -131,7 +131,7 @@ fn of_two_versions_of_an_object_the_later_one_counts() {
         .windows(4)
         .rposition(|four| four == b" obj")
         .unwrap();
-    let number = number_before(&sound[..begin]).unwrap().0;
+    let number = parse_object_number(&sound[..begin]).unwrap().0;
     let newer = "BT /F1 12 Tf 9 9 Td (newer) Tj ET";
     let newer = format!("\n{number} 0 obj\n<< >>\nstream\n{newer}\nendstream\nendobj\n");
     let bytes = [&sound[..], newer.as_bytes(), b"startxref\n1\n%%EOF"].concat();
