@@ -40,7 +40,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         }
         ["table", name, "review"] => review::show(visit, name).await,
         ["crawl", app, id] => crawl::show(visit, app, id).await,
-        ["crawl", app, id, "charts"] => crawl::charts(visit, app, id).await,
+        ["crawl", app, id, "charts"] => crawl::show_charts(visit, app, id).await,
         ["crawl", app, id, "dead"] => dead::show(visit, app, id).await,
         ["crawl", app, id, "dead.csv"] => dead::download(visit, app, id).await,
         ["crawl", app, id, "pages"] => pages::show(visit, PagesOf::Crawl(app, id)).await,
@@ -66,7 +66,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["mapping", name] => mapping::show(visit, name).await,
         ["mapping", name, "copy"] => alert_copies::show(visit, name).await,
         ["mapping", name, "pages"] => pages::show(visit, PagesOf::Mapping(name)).await,
-        ["charts"] => overview::charts(visit).await,
+        ["charts"] => overview::show_charts(visit).await,
         ["crawls"] => crawls::show(visit).await,
         ["machines"] => machines::show(visit).await,
         ["audit"] => audit::show(visit).await,

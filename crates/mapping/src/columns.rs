@@ -103,17 +103,25 @@ impl Columns {
 
     fn add_to_column(&self, step: &dyn Processor, depends: bool, merge: impl FnOnce(&mut Column)) {
         self.depends.set(self.depends.get() || depends);
-        merge(self.of_step.borrow_mut().entry(address(step)).or_default());
+        merge(
+            self.of_step
+                .borrow_mut()
+                .entry(step_address(step))
+                .or_default(),
+        );
     }
 
     fn read_column<T: Default>(&self, step: &dyn Processor, take: impl FnOnce(&Column) -> T) -> T {
         let of_step = self.of_step.borrow();
-        of_step.get(&address(step)).map(take).unwrap_or_default()
+        of_step
+            .get(&step_address(step))
+            .map(take)
+            .unwrap_or_default()
     }
 }
 
 /// The number that identifies a step. It is the step's address, because a processor does not move while its mapping
 /// exists.
-fn address(step: &dyn Processor) -> usize {
+fn step_address(step: &dyn Processor) -> usize {
     ptr::from_ref(step).addr()
 }

@@ -25,7 +25,7 @@ pub(crate) struct Table<'p> {
     head: HashSet<usize>,
 }
 
-/// The tables of a page that have been read.
+/// The HTML tables of a page that have been parsed so far.
 #[derive(Default)]
 pub(crate) struct Tables<'p> {
     known: HashMap<(usize, usize), Rc<Table<'p>>>,

@@ -47,7 +47,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
         .jobs
         .run_with_bodies(order(Work::Copy), bodies)
         .await?;
-    copies::document(&copy, Purpose::Reading(&element_numbers(&read)))
+    copies::answer_with_copy(&copy, Purpose::Reading(&element_numbers(&read)))
 }
 
 /// The order for a job that traces the saved mapping on a page; `None` if the mapping has faults.

@@ -15,11 +15,11 @@ use crate::secrets::new_secret;
 pub(super) async fn show(bench: &Editor, id: &str, number: usize) -> Shown {
     let draft = bench.load_draft(id).await?;
     let copy = load_or_make_copy(bench, &draft, number).await?;
-    document(&copy, Purpose::Pointing)
+    answer_with_copy(&copy, Purpose::Pointing)
 }
 
 /// The answer with a finished copy as the document in the frame.
-pub(super) fn document(copy: &Value, purpose: Purpose<'_>) -> Shown {
+pub(super) fn answer_with_copy(copy: &Value, purpose: Purpose<'_>) -> Shown {
     let nonce = new_secret().map_err(Problem::internal_error)?;
     let html = copy["html"].as_str().unwrap_or_default();
     let is_cut = copy["is_cut"].as_bool().unwrap_or_default();

@@ -137,7 +137,7 @@ impl Folder {
                 let edited = Edited {
                     file: file_name(&source),
                     place: is_list.then_some(place),
-                    version: Some(version(&source.text)),
+                    version: Some(hash_text(&source.text)),
                 };
                 return Some((mappings[place].clone(), edited));
             }
@@ -215,7 +215,7 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             read => Some(read.map_err(failed)?),
         };
-        if there.as_deref().map(version) != edited.version {
+        if there.as_deref().map(hash_text) != edited.version {
             return Err(NotSaved::Changed(edited.file.clone()));
         }
         let checked = self.check(edited, mapping);
@@ -247,7 +247,7 @@ impl Folder {
         Ok(SavedFile {
             path,
             former,
-            version: version(&text),
+            version: hash_text(&text),
         })
     }
 }
@@ -267,7 +267,7 @@ fn file_name(source: &Source) -> String {
 }
 
 /// The version of a file: a hash of its content.
-fn version(text: &str) -> String {
+fn hash_text(text: &str) -> String {
     webfill_urls::page_hash(text)
 }
 

@@ -144,10 +144,10 @@ impl RecordDownload {
     pub(crate) fn send(self, pieces: Sender<Bytes>) {
         let mut found = Found::default();
         let read = self.for_each_document(|document| found.add_document(document));
-        let columns = found.columns();
+        let columns = found.file_columns();
         write_file(self.format, &columns, pieces, |rows| {
             read?;
-            self.for_each_document(|document| rows.write_row(&found.cells(document)))
+            self.for_each_document(|document| rows.write_row(&found.file_cells(document)))
         });
     }
 
@@ -205,7 +205,7 @@ impl Found {
 
     /// The columns of the file. The record's id comes first. A field that is also named `id` gets the name `fields.id`,
     /// as in an export.
-    fn columns(&self) -> Vec<Column> {
+    fn file_columns(&self) -> Vec<Column> {
         const ID: &str = "id";
         let column = |name: String, kind| Column {
             name,
@@ -223,7 +223,7 @@ impl Found {
         columns
     }
 
-    fn cells(&self, document: &Value) -> Vec<Cell> {
+    fn file_cells(&self, document: &Value) -> Vec<Cell> {
         let id = record_cells::value_to_cell(&document["record_id"]);
         let fields = self.names.iter();
         let fields = fields.map(|name| record_cells::value_to_cell(&document["fields"][name]));

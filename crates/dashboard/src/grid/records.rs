@@ -69,7 +69,7 @@ pub(crate) struct Page {
 
 impl Filter {
     /// The part of the filter that needs only the record, not its pages.
-    fn condition(&self) -> RecordCondition {
+    fn record_condition(&self) -> RecordCondition {
         let filter = self.clone();
         RecordCondition::new(move |document| {
             let is_of_site = filter
@@ -84,9 +84,8 @@ impl Filter {
         let Some(state) = self.state else {
             return true;
         };
-        self.columns(document)
-            .iter()
-            .any(|name| match Known::from_document(document, name) {
+        self.searched_columns(document).iter().any(|name| {
+            match Known::from_document(document, name) {
                 Known::State(known) => known == state,
                 Known::Given => {
                     matches!(state, State::Given | State::Known | State::Contradicted)
@@ -99,19 +98,20 @@ impl Filter {
                         | State::Robots
                         | State::Refused
                 ),
-            })
+            }
+        })
     }
 
     fn matches(&self, row: &Row) -> bool {
         let document = &row.record.record.document;
         self.state.is_none_or(|state| {
-            let mut columns = self.columns(document).into_iter();
+            let mut columns = self.searched_columns(document).into_iter();
             columns.any(|name| cell_state(document, name, &row.pages) == state)
         })
     }
 
     /// The columns in which the filter searches for the state.
-    fn columns<'a>(&'a self, document: &'a Value) -> Vec<&'a str> {
+    fn searched_columns<'a>(&'a self, document: &'a Value) -> Vec<&'a str> {
         match &self.column {
             Some(column) => vec![column.as_str()],
             None => field_names(document).collect(),
@@ -132,7 +132,7 @@ pub(crate) async fn load_page(
     wanted: usize,
     with_pages: bool,
 ) -> Result<Page, StoreError> {
-    let (began, condition) = (Instant::now(), filter.condition());
+    let (began, condition) = (Instant::now(), filter.record_condition());
     let with_pages = with_pages || filter.needs_pages();
     let mut page = Page::default();
     let mut from = after;
@@ -284,7 +284,7 @@ pub(crate) async fn sorted_page(
             None => return Ok(None),
         },
     };
-    let (began, condition) = (Instant::now(), filter.condition());
+    let (began, condition) = (Instant::now(), filter.record_condition());
     let mut page = Page::default();
     for (key, _) in &keys[begin..] {
         page.examined += 1;

@@ -121,7 +121,7 @@ fn time_element(at_ms: Option<i64>) -> Value {
 
 const UTC: &str = " UTC";
 
-/// Turns the times in a sentence of the fleet (`08:42:49 UTC`) into `<time>` elements. Times near the present have no
+/// Turns the times in a sentence from the fleet (`08:42:49 UTC`) into `<time>` elements. Times near the present have no
 /// date in such sentences.
 fn mark_times(markup: &str, now_ms: i64) -> String {
     let (mut marked, mut rest) = (String::with_capacity(markup.len()), markup);

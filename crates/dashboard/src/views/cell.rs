@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use webfill_document::{Document, Limits};
 use webfill_store::{Browse, page_id};
 
-use super::grid::{files, open_index};
+use super::grid::{find_table_files, open_index};
 use super::grid_parts::COLUMNS;
 use super::page::decode_body_text;
 use super::reading::with_time_limit;
@@ -49,7 +49,7 @@ struct Cell {
 
 impl Cell {
     /// The values that the page of the cell's evidence has.
-    fn values(&self) -> Vec<String> {
+    fn evidence_values(&self) -> Vec<String> {
         let values = self.lines.iter();
         let values = values.filter_map(|line| line["value"].as_str());
         values.map(str::to_owned).collect()
@@ -60,7 +60,7 @@ impl Cell {
     }
 
     /// The other values that pages have for the cell, each with the URL of its page.
-    fn candidates(&self) -> Vec<(Vec<String>, String)> {
+    fn candidate_values(&self) -> Vec<(Vec<String>, String)> {
         let listed = self.lines.first().map(|line| &line["candidates"]);
         let listed = listed.and_then(Value::as_array).into_iter().flatten();
         let read = |one: &Value| {
@@ -91,7 +91,7 @@ async fn find_cell(
         text.ok_or_else(|| Problem::bad_request(format!("{key}: expected a number")))
     };
     let (n, column) = (number("row")?, number("column")?);
-    let files = files(project)?;
+    let files = find_table_files(project)?;
     let IndexOutcome::Ready(grid) = open_index(visit, &files, None).await? else {
         return Err(Problem::unavailable(
             "the table is being prepared: try again in a moment",
@@ -160,14 +160,14 @@ fn cell_content(
     copy: Option<Value>,
     separator: &str,
 ) -> Value {
-    let values = cell.values();
+    let values = cell.evidence_values();
     let value = values.first().map(String::as_str).unwrap_or_default();
     let excerpt = cell.text("excerpt").unwrap_or_default();
     let [before, marked, after] = split_at_value(excerpt, value);
     let is_link = |url: &str| url.starts_with("http://") || url.starts_with("https://");
     let answer = review.answer_of_cell(cell.row, &cell.title);
     let candidates: Vec<Value> = cell
-        .candidates()
+        .candidate_values()
         .into_iter()
         .map(|(values, url)| json!({"text": values.join("; "), "is_link": is_link(&url), "url": url}))
         .collect();
@@ -220,7 +220,7 @@ fn answer_json(answer: &CellAnswer) -> Value {
 /// The text around the cell's value in the stored copy of its page; `None` if there is no copy.
 async fn load_stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Option<Value> {
     let url = cell.text("url")?;
-    let value = cell.values().into_iter().next()?;
+    let value = cell.evidence_values().into_iter().next()?;
     let file = project.folder().join("webfill.db");
     let opened = with_time_limit(visit.dashboard.project_stores.get(&file))
         .await
@@ -408,7 +408,7 @@ fn prepare_answer(
     let origin = Origin::find(files, cell.row, &cell.title)?;
     let (values, value) = match wanted {
         CellRequest::Candidate(place) => {
-            let candidate = cell.candidates().into_iter().nth(*place);
+            let candidate = cell.candidate_values().into_iter().nth(*place);
             let (values, _) = candidate.ok_or("the cell has no such value")?;
             let text = values.join("; ");
             (values, Some(text))
@@ -420,10 +420,10 @@ fn prepare_answer(
             }
             (values, Some(text.clone()))
         }
-        CellRequest::Page | CellRequest::Reject if cell.values().is_empty() => {
+        CellRequest::Page | CellRequest::Reject if cell.evidence_values().is_empty() => {
             return Err(String::from("no page has a value for this cell"));
         }
-        _ => (cell.values(), None),
+        _ => (cell.evidence_values(), None),
     };
     let about = CellEvidence {
         name: &cell.name,

@@ -105,7 +105,7 @@ pub(crate) async fn render_live_part(
 }
 
 /// The data of the crawl's charts.
-pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
+pub(crate) async fn show_charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
     visit.require_app(app)?;
     let (store, id) = (open_store(visit).await?, CrawlId::new(app, crawl));
     let kept = with_time_limit(store.store.get_crawl(&id)).await?;

@@ -59,7 +59,7 @@ impl GridQuery {
     }
 
     /// Checks that the table has the columns named in the query.
-    fn check(&self, columns: usize) -> Result<(), Problem> {
+    fn check_columns(&self, columns: usize) -> Result<(), Problem> {
         let named = [self.filter.column, self.order.column];
         match named.into_iter().flatten().all(|column| column < columns) {
             true => Ok(()),
@@ -84,7 +84,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let project = find_project(visit, name)?;
     let asked = GridQuery::from_visit(visit)?;
     let first = asked.first;
-    let files = files(&project)?;
+    let files = find_table_files(&project)?;
     let made = open_index(visit, &files, asked.order.column).await?;
     let grid = match made {
         IndexOutcome::Ready(grid) => *grid,
@@ -97,7 +97,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         }
         IndexOutcome::Preparing(rows) => return show_preparing(visit, name, rows),
     };
-    asked.check(grid.meta.columns.len())?;
+    asked.check_columns(grid.meta.columns.len())?;
     let listed = run_blocking(move || {
         let after = match asked.from {
             Some(line) => Some(grid.row_before_line(line)?),
@@ -140,7 +140,7 @@ fn read_first_rows(files: &Files, project: &Project, preparing: u64) -> Result<G
     })
 }
 
-pub(super) fn files(project: &Project) -> Result<Files, Problem> {
+pub(super) fn find_table_files(project: &Project) -> Result<Files, Problem> {
     Files::from_project_folder(project.folder()).map_err(Problem::internal_error)
 }
 
@@ -167,13 +167,13 @@ pub(super) async fn open_index(
 
 fn show_preparing(visit: &Visit, name: &str, rows: u64) -> Shown {
     let content = json!({
-        "trail": breadcrumbs(name), "preparing": rows, "again": visit.link_with(&[]),
+        "trail": table_breadcrumb(name), "preparing": rows, "again": visit.link_with(&[]),
         "window": {}, "list": {"is_beginning": true},
     });
     visit.render_page("grid.html", &format!("Rows of {name}"), content)
 }
 
-fn breadcrumbs(name: &str) -> Value {
+fn table_breadcrumb(name: &str) -> Value {
     json!({"link": format!("/dashboard/table/{}", percent_encode(name)), "label": name})
 }
 
@@ -210,7 +210,7 @@ fn grid_content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> V
         .iter()
         .any(|key| visit.query_value(key).is_some());
     json!({
-        "trail": breadcrumbs(name),
+        "trail": table_breadcrumb(name),
         "name": name,
         "columns": heads,
         "rows": rows,
@@ -298,13 +298,13 @@ pub(crate) async fn download(visit: &Visit, name: &str, ending: &str) -> Shown {
     let project = find_project(visit, name)?;
     let asked = GridQuery::from_visit(visit)?;
     let permit = grid_parts::acquire_download_permit(visit)?;
-    let files = files(&project)?;
+    let files = find_table_files(&project)?;
     let IndexOutcome::Ready(grid) = open_index(visit, &files, None).await? else {
         return Err(Problem::unavailable(
             "the table is being prepared: try again in a moment",
         ));
     };
-    asked.check(grid.meta.columns.len())?;
+    asked.check_columns(grid.meta.columns.len())?;
     let filter = asked.filter;
     let opened = run_blocking(move || Download::open(&files, *grid, &filter, format)).await;
     let download = opened.map_err(|problem| Problem::unavailable(problem.text))?;

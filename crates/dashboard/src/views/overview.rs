@@ -106,7 +106,7 @@ fn is_unused(visit: &Visit, snapshot: &Snapshot) -> bool {
 }
 
 /// The data of the charts of all crawls together.
-pub(crate) async fn charts(visit: &Visit) -> Shown {
+pub(crate) async fn show_charts(visit: &Visit) -> Shown {
     visit.require_whole_fleet()?;
     let snapshot = visit.dashboard.snapshot().await;
     let crawls = snapshot.crawls.as_ref();

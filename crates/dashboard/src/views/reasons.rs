@@ -46,7 +46,7 @@ struct UrlResult {
     fleet_status: Option<String>,
 }
 
-pub(super) async fn find(
+pub(super) async fn find_reasons(
     visit: &Visit,
     store: &BrowseHandles,
     document: &Value,

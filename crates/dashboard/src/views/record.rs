@@ -28,7 +28,9 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     let document = &record.document;
     let reasons = match missing_fields(document).is_empty() {
         true => reasons::Reasons::default(),
-        false => reasons::find(visit, &store, document, &missing_fields(document), &own).await?,
+        false => {
+            reasons::find_reasons(visit, &store, document, &missing_fields(document), &own).await?
+        }
     };
     let crawls = own.iter();
     let crawls: Vec<Value> = crawls

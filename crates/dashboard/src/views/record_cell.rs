@@ -38,7 +38,7 @@ struct Cell {
 }
 
 impl Cell {
-    async fn find(
+    async fn load(
         visit: &Visit,
         store: &BrowseHandles,
         (dataset, id): (&str, &str),
@@ -118,7 +118,7 @@ impl Cell {
     }
 
     /// The URL of the page with the value that is to be judged.
-    fn url(&self) -> Option<&str> {
+    fn url_of_judged_page(&self) -> Option<&str> {
         match self.page_with_value() {
             Some((page, _)) => Some(&page.url),
             None => self.member_of_field("sources")["url"].as_str(),
@@ -146,7 +146,7 @@ fn require_decision_right(visit: &Visit) -> Result<(), Problem> {
 
 pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     let store = open_store(visit).await?;
-    let cell = Cell::find(visit, &store, (dataset, id), visit.query_value("field")).await?;
+    let cell = Cell::load(visit, &store, (dataset, id), visit.query_value("field")).await?;
     let copy = load_stored_copy(&store, &cell).await;
     let mut content = cell_content(&cell, copy);
     content["can_decide"] = require_decision_right(visit).is_ok().into();
@@ -155,7 +155,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
 
 /// The text around the value in the stored copy of its page, from the latest crawl that has a copy.
 async fn load_stored_copy(store: &BrowseHandles, cell: &Cell) -> Option<Value> {
-    let url = cell.url()?;
+    let url = cell.url_of_judged_page()?;
     let value = match cell.page_with_value() {
         Some((_, value)) => value,
         None => cell.value(),
@@ -211,7 +211,7 @@ fn cell_content(cell: &Cell, copy: Option<Value>) -> Value {
     let can_reject = has_other_page && is_given && answer.is_none()
         || is_filled && answer != Some("edited")
         || cell.state == State::Conflicting;
-    let url = cell.url();
+    let url = cell.url_of_judged_page();
     let record = record_path(&cell.dataset, &cell.id);
     let dataset = percent_encode(&cell.dataset);
     json!({
@@ -280,7 +280,7 @@ pub(crate) async fn submit(visit: &Visit, dataset: &str, id: &str, form: &Form) 
     require_decision_right(visit)?;
     let wanted = CellRequest::from_form(form)?;
     let store = open_store(visit).await?;
-    let cell = Cell::find(visit, &store, (dataset, id), form.get("field")).await?;
+    let cell = Cell::load(visit, &store, (dataset, id), form.get("field")).await?;
     let path = cell.path();
     if form.get("version") != Some(&*cell.version()) {
         return report_changed_meanwhile(visit, &path);

@@ -147,7 +147,7 @@ fn pieces_to_processors(
 ) -> Vec<Value> {
     let mut processors = Vec::new();
     let mut is_at_page = from_page;
-    let runs = pieces.chunk_by(|one, next| one.joins(next));
+    let runs = pieces.chunk_by(|one, next| one.can_join(next));
     let runs: Vec<&[Piece]> = runs.collect();
     for (index, run) in runs.iter().enumerate() {
         let end = if index + 1 == runs.len() { end } else { "" };
@@ -233,7 +233,7 @@ impl Piece {
     }
 
     /// Whether one processor can select this piece and the next one.
-    fn joins(&self, next: &Piece) -> bool {
+    fn can_join(&self, next: &Piece) -> bool {
         self.language == next.language
             || (self.language == Language::JsonLd && next.language == Language::JsonPath)
     }

@@ -17,7 +17,7 @@ pub(super) fn propose_css_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
 }
 
 fn propose_tbody_change(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
-    let piece = broken.piece();
+    let piece = broken.failing_piece();
     match piece.text.as_str() {
         "tbody" if broken.at > 0 => Some(broken.with_replacement(&[])),
         "tr" if piece.joint.trim() == ">" => {
@@ -30,7 +30,7 @@ fn propose_tbody_change(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
 
 /// Suggests any descendant instead of a direct child, or any later sibling instead of the next one.
 fn propose_looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
-    let piece = broken.piece();
+    let piece = broken.failing_piece();
     let joint = match piece.joint.trim() {
         ">" => " ",
         "+" => " ~ ",
@@ -40,7 +40,7 @@ fn propose_looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
 }
 
 fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
-    let piece = broken.piece();
+    let piece = broken.failing_piece();
     let candidates = searched_elements(broken);
     let nodes = || candidates.iter().copied();
     let (sign, name, names, end) = match piece.text.split_at_checked(1) {
@@ -89,9 +89,9 @@ fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
 
 /// The elements among which the selector's failing piece was searched.
 fn searched_elements<'p>(broken: &Break<'_, 'p>) -> Vec<NodeRef<'p>> {
-    match broken.piece().joint.trim() {
+    match broken.failing_piece().joint.trim() {
         ">" => children(broken.found).collect(),
-        "" if broken.at > 0 && broken.piece().joint.is_empty() => broken.found.to_vec(),
+        "" if broken.at > 0 && broken.failing_piece().joint.is_empty() => broken.found.to_vec(),
         "" => descendants(broken.found).collect(),
         _ => Vec::new(),
     }
@@ -99,7 +99,7 @@ fn searched_elements<'p>(broken: &Break<'_, 'p>) -> Vec<NodeRef<'p>> {
 
 /// Suggests `[attribute*=value]` instead of `[attribute=value]`.
 fn propose_partial_value(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
-    let piece = broken.piece();
+    let piece = broken.failing_piece();
     let (attribute, value) = piece.text.strip_prefix('[')?.split_once('=')?;
     let other = format!("[{attribute}*={value}");
     is_name(attribute).then(|| broken.with_replacement(&[Piece::new(&piece.joint, other)]))

@@ -30,7 +30,7 @@ pub(super) struct Break<'b, 'p> {
 }
 
 impl Break<'_, '_> {
-    pub(super) fn piece(&self) -> &Piece {
+    pub(super) fn failing_piece(&self) -> &Piece {
         &self.pieces[self.at]
     }
 

@@ -9,7 +9,7 @@ use super::similar_names::{
 use super::written::Piece;
 
 pub(super) fn propose_xpath_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
-    let text = &broken.piece().text;
+    let text = &broken.failing_piece().text;
     if text.starts_with('[') {
         let predicates = propose_predicates(text, broken.found);
         let cured = predicates
@@ -28,14 +28,14 @@ pub(super) fn propose_xpath_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
 }
 
 fn propose_lower_case(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
-    let piece = broken.piece();
+    let piece = broken.failing_piece();
     let lower = piece.text.to_ascii_lowercase();
     (lower != piece.text).then(|| broken.with_replacement(&[Piece::new(&piece.joint, lower)]))
 }
 
 /// Suggests the path with or without `tbody`: browsers show one in every table, but sources often have none.
 fn propose_tbody_change(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
-    let piece = broken.piece();
+    let piece = broken.failing_piece();
     match piece.text.as_str() {
         "tbody" => Some(broken.with_replacement(&[])),
         "tr" if piece.joint == "/" => {
@@ -47,7 +47,7 @@ fn propose_tbody_change(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
 
 /// Suggests any descendant (`//`) instead of a direct child.
 fn propose_any_descendant(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
-    let piece = broken.piece();
+    let piece = broken.failing_piece();
     let below = Piece::new("//", &piece.text);
     match piece.joint.as_str() {
         "/" => vec![broken.with_replacement(&[below])],
@@ -57,7 +57,7 @@ fn propose_any_descendant(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
 }
 
 fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
-    let piece = broken.piece();
+    let piece = broken.failing_piece();
     let from: Vec<NodeRef<'_>> = match (broken.at, piece.joint.is_empty()) {
         (0, false) => broken
             .found

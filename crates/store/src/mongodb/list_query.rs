@@ -97,7 +97,7 @@ pub(super) fn condition_before(time: &str, place: &Place) -> Document {
     }
 }
 
-/// The place of a document in the order of [`condition_before`].
+/// The place of a document in a list that is ordered by time, the latest first; see [`condition_before`].
 pub(super) fn place_at(at: DateTime, id: &str) -> Place {
     Place::newest_first([at.timestamp_millis().to_string(), id.to_owned()])
 }

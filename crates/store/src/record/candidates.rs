@@ -110,7 +110,7 @@ impl Candidates {
     /// Removes the candidate whose mapping has the highest priority, and returns it. Parts of lists are left out.
     pub(super) fn take_best(&mut self, name: &str, order: &MappingOrder) -> Option<Value> {
         let candidates = self.0.get_mut(name)?.as_array_mut()?;
-        let rank = |candidate: &Value| order.rank(candidate["mapping"].as_str());
+        let rank = |candidate: &Value| order.priority_rank(candidate["mapping"].as_str());
         let is_whole = |index: &usize| !is_part(&candidates[*index]);
         let best = (0..candidates.len())
             .filter(is_whole)

@@ -14,7 +14,7 @@ use crate::timestamp::iso_time;
 pub struct MappingOrder(pub Vec<String>);
 
 impl MappingOrder {
-    pub(super) fn rank(&self, mapping: Option<&str>) -> usize {
+    pub(super) fn priority_rank(&self, mapping: Option<&str>) -> usize {
         let same = |name: &String| Some(name.as_str()) == mapping;
         self.0.iter().position(same).unwrap_or(self.0.len())
     }

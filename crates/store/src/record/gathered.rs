@@ -148,8 +148,8 @@ impl GatheredList<'_> {
         let Some(source) = self.record.sources.get(self.name) else {
             return true;
         };
-        let rank = self.rules.order.rank(first.mapping.as_deref());
-        let kept_rank = self.rules.order.rank(source["mapping"].as_str());
+        let rank = self.rules.order.priority_rank(first.mapping.as_deref());
+        let kept_rank = self.rules.order.priority_rank(source["mapping"].as_str());
         let is_of_list = source["mapping"].as_str() == first.mapping.as_deref();
         let is_more = evidence_weight(first.evidence) > evidence_weight(evidence_in(source));
         rank < kept_rank || is_of_list || (rank == kept_rank && (is_more || self.is_refresh))

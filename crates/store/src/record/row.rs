@@ -197,8 +197,8 @@ impl StoredRecord {
             let Some(former) = &former else {
                 return false;
             };
-            let is_lesser =
-                rules.order.rank(row.mapping) > rules.order.rank(former["mapping"].as_str());
+            let is_lesser = rules.order.priority_rank(row.mapping)
+                > rules.order.priority_rank(former["mapping"].as_str());
             if is_lesser && !is_same_value(&kept, value) {
                 return self.candidates.add(name, value, source.clone());
             }

@@ -174,8 +174,8 @@ impl StoredRecord {
             return self.set_if_new_fetch(name, value, page, evidence);
         };
         let source = source.clone();
-        let rank = rules.order.rank(page.mapping);
-        let kept_rank = rules.order.rank(source["mapping"].as_str());
+        let rank = rules.order.priority_rank(page.mapping);
+        let kept_rank = rules.order.priority_rank(source["mapping"].as_str());
         // `is_news` means that the page did not have this value before. Only then, or if its mapping has a higher
         // priority, it replaces a different present value.
         let is_news = self
@@ -268,8 +268,8 @@ impl StoredRecord {
         if is_same_value(&kept, value) || source["url"] == page.url {
             return false;
         }
-        let rank = rules.order.rank(page.mapping);
-        let kept_rank = rules.order.rank(source["mapping"].as_str());
+        let rank = rules.order.priority_rank(page.mapping);
+        let kept_rank = rules.order.priority_rank(source["mapping"].as_str());
         let is_better = is_first
             || rank < kept_rank
             || (rank == kept_rank

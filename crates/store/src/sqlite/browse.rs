@@ -132,7 +132,7 @@ impl Browse for Sqlite {
     async fn page_results(&self, ids: &[String]) -> Result<Vec<PageResult>, StoreError> {
         let ids = ids.to_vec();
         self.browsing
-            .read(move |conn| pages::results(conn, &ids))
+            .read(move |conn| pages::load_page_results(conn, &ids))
             .await
     }
 

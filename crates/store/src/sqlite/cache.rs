@@ -101,10 +101,12 @@ pub(super) fn robots_of(
     now_ms: i64,
 ) -> Result<Vec<Option<RobotsEntry>>, Fault> {
     let origins = origins.iter();
-    origins.map(|origin| robots(conn, origin, now_ms)).collect()
+    origins
+        .map(|origin| load_robots(conn, origin, now_ms))
+        .collect()
 }
 
-fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, Fault> {
+fn load_robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, Fault> {
     let sql = "SELECT status, fetched_at, expires_at, body FROM robots
         WHERE _id = ?1 AND fetched_at > ?2";
     let mut statement = conn.prepare_cached(sql)?;

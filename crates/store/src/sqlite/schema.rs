@@ -60,7 +60,7 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     let mut db = Db::connect(path, mode).map_err(refused)?;
     // The file is identified first, so that no setting changes another program's file.
     let identity = db.read(|conn| identify(&*conn.unchecked_transaction()?))?;
-    if let Some(reason) = identity.refusal() {
+    if let Some(reason) = identity.refusal_text() {
         return Err(refused(Fault::Unusable(reason)));
     }
     db.configure().map_err(refused)?;
@@ -80,7 +80,7 @@ enum Identity {
 }
 
 impl Identity {
-    fn refusal(self) -> Option<String> {
+    fn refusal_text(self) -> Option<String> {
         match self {
             Identity::Empty | Identity::Ours => None,
             Identity::OtherFormat { version } => Some(format!(

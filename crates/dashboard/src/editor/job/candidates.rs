@@ -215,7 +215,7 @@ fn candidate_values(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Valu
     for page in pages {
         let fields = extract(&engine, index, page).map(|extraction| extraction.fields);
         let fields = fields.unwrap_or_default();
-        let trace = engine.trace(Some(index), page.input());
+        let trace = engine.trace(Some(index), page.to_page_input());
         let elements = trace.map_or_else(
             || Map::new().into(),
             |trace| element_numbers_by_field(&trace, page),

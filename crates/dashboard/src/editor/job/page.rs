@@ -31,7 +31,7 @@ impl Page {
         }
     }
 
-    pub(super) fn input(&self) -> PageInput<'_> {
+    pub(super) fn to_page_input(&self) -> PageInput<'_> {
         PageInput {
             url: &self.url,
             kind: self.kind,

@@ -101,9 +101,9 @@ pub(super) fn extract(
     };
     let extraction = match &page.metadata {
         Some(metadata) => {
-            engine.extract_document_with_mapping(Some(index), page.input(), metadata, wants)
+            engine.extract_document_with_mapping(Some(index), page.to_page_input(), metadata, wants)
         }
-        None => engine.extract_with_mapping(Some(index), page.input(), wants),
+        None => engine.extract_with_mapping(Some(index), page.to_page_input(), wants),
     };
     extraction.map_err(|error| error.to_string())
 }
@@ -112,8 +112,8 @@ pub(super) fn extract(
 pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<Value, String> {
     let (engine, index) = build_engine(sources, mapping)?;
     let trace = match &page.metadata {
-        Some(metadata) => engine.trace_document(Some(index), page.input(), metadata),
-        None => engine.trace(Some(index), page.input()),
+        Some(metadata) => engine.trace_document(Some(index), page.to_page_input(), metadata),
+        None => engine.trace(Some(index), page.to_page_input()),
     };
     let trace = trace.ok_or_else(|| format!("unknown mapping {mapping}"))?;
     let elements = element_numbers_by_field(&trace, page);

@@ -158,7 +158,7 @@ fn page_result_from(stored: &RawDocument) -> Result<PageResult, Fault> {
     })
 }
 
-/// The place of a document in the list, and the page in it if the filter accepts the page.
+/// The place of a stored page in the list, and its row if the filter accepts the page.
 fn place_and_row(
     stored: &RawDocument,
     filter: &PageFilter,

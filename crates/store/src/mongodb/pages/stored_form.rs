@@ -88,7 +88,7 @@ pub(super) fn page_document(
     Ok(stored)
 }
 
-/// The alternatives in stored form; null if there are none.
+/// The numbers of the alternative rules that found values, in stored form; null if there are none.
 pub(in crate::mongodb) fn alternatives_bson(of: &Map<String, Value>) -> Result<RawBson, Fault> {
     let some = (!of.is_empty()).then(|| document(of)).transpose()?;
     Ok(or_null(some))
@@ -131,7 +131,7 @@ pub(super) struct StoredPage {
     leads: Leads,
     /// The keys of the first records that the page was fetched for.
     pub(super) records: Vec<String>,
-    /// Whether one of these records names the page's URL.
+    /// Whether one of `records` names the page's URL.
     pub(super) is_own: bool,
 }
 

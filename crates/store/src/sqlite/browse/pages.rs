@@ -150,7 +150,10 @@ fn page_row_from(row: &Row<'_>) -> Result<PageRow, Fault> {
 }
 
 /// The outcomes and values of the pages with these keys.
-pub(super) fn results(conn: &Connection, ids: &[String]) -> Result<Vec<PageResult>, Fault> {
+pub(super) fn load_page_results(
+    conn: &Connection,
+    ids: &[String],
+) -> Result<Vec<PageResult>, Fault> {
     let sql = format!(
         "SELECT url, outcome, CASE WHEN octet_length(fields) <= {MAX_FIELDS_OF_ROW} THEN fields END
         FROM pages WHERE _id = ?1"

@@ -126,7 +126,7 @@ fn every_list_follows_an_index() {
         records::whole_record(&conn, "people/1").unwrap();
         page_changes::find_page(&conn, "app/c1/x").unwrap();
         pages::hash(&conn, "app/c1/x").unwrap();
-        pages::results(&conn, &["app/c1/x".to_owned()]).unwrap();
+        pages::load_page_results(&conn, &["app/c1/x".to_owned()]).unwrap();
         conn.trace_v2(TraceEventCodes::empty(), None::<fn(TraceEvent<'_>)>)
             .unwrap();
         assert_eq!(inefficient_steps(&conn), Vec::<String>::new());
