@@ -57,11 +57,11 @@ impl MappingHealth {
         for name in fell {
             self.warn_of_alternative(&name, page, events);
         }
-        self.note_crawl(page);
+        self.record_served_crawls(page);
     }
 
     /// Adds the page's crawl to the evidence for each field whose value comes from an alternative now.
-    fn note_crawl(&mut self, page: &GoodPage<'_>) {
+    fn record_served_crawls(&mut self, page: &GoodPage<'_>) {
         if self.served_crawls.is_empty() && page.alternatives.is_empty() {
             return;
         }

@@ -82,7 +82,9 @@ impl MappingHealth {
     /// Judges a page. Pages must come in the order in which they were saved.
     pub fn note_page(&mut self, page: &GoodPage<'_>) -> Vec<Event> {
         let mut events = Vec::new();
-        if !self.enter_version(page, &mut events) || !self.note_novelty(page, &mut events) {
+        if !self.check_and_update_version(page, &mut events)
+            || !self.record_and_check_novelty(page, &mut events)
+        {
             return events;
         }
         self.pages += 1;
@@ -107,7 +109,7 @@ impl MappingHealth {
 
     /// Returns whether the page was read by the current version of the mapping. A page of a new version makes this
     /// version current and resets the state.
-    fn enter_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
+    fn check_and_update_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let version = page.mapping_version;
         if self.pages == 0 && self.version.is_none() {
             self.version = version.map(str::to_owned);
@@ -138,7 +140,7 @@ impl MappingHealth {
     }
 
     /// Whether the page gives new evidence: it is neither a repetition nor a copy of a counted page.
-    fn note_novelty(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
+    fn record_and_check_novelty(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let novelty = self.recent.note_page(page);
         if let Novelty::OneContent { urls, of } = novelty {
             let detail = match urls == of {

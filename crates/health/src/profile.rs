@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_grow_tenfold_and_texts_of_another_kind_are_noticed() {
+    fn values_that_change_in_size_or_kind_are_noticed() {
         let mut profile = Profile::default();
         assert_eq!(findings(prices(10), &mut profile), []);
         let found = findings(prices(10).map(|_| json!("out of stock")), &mut profile);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_everywhere_is_noticed() {
+    fn a_value_on_most_pages_is_noticed() {
         let names = |n: u64| json!(format!("name {n}"));
         let mut profile = Profile::default();
         assert_eq!(findings((1_000..2_000).map(names), &mut profile), []);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_that_was_always_there_is_fine() {
+    fn a_value_constant_from_the_start_is_not_reported() {
         let mut profile = Profile::default();
         assert_eq!(findings((0..5_000).map(|_| json!("EUR")), &mut profile), []);
     }

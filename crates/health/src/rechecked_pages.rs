@@ -52,7 +52,7 @@ struct Page {
 }
 
 impl Page {
-    fn is_fresh(&self, bit: u64) -> bool {
+    fn was_lost_recently(&self, bit: u64) -> bool {
         (self.fresh[0] | self.fresh[1]) & bit != 0
     }
 }
@@ -152,7 +152,7 @@ impl RecheckedPages {
             let worth = match (has & bit != 0, page.has & bit != 0, page.lost & bit != 0) {
                 (true, true, _) | (true, _, true) => KEPT,
                 (false, true, _) if usual & bit != 0 || field.sum > 0.0 => LOST,
-                (false, ..) if page.is_fresh(bit) => STILL_LOST,
+                (false, ..) if page.was_lost_recently(bit) => STILL_LOST,
                 _ => continue,
             };
             if field.add_evidence(worth, number) {
@@ -207,7 +207,7 @@ impl RecheckedPages {
             let bit = 1 << at;
             let had = self.pages.iter().chain([page]);
             let had = had
-                .filter(|page| page.has & bit != 0 || page.is_fresh(bit))
+                .filter(|page| page.has & bit != 0 || page.was_lost_recently(bit))
                 .count();
             if had * 2 > self.pages.len() {
                 usual |= bit;

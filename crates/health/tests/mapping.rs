@@ -135,7 +135,7 @@ fn half_fallen_site() -> Site {
 }
 
 #[test]
-fn a_field_that_no_page_has_any_more_does_not_silence_the_mapping() {
+fn an_alert_about_one_lost_field_does_not_hide_others() {
     let mut site = half_fallen_site();
     site.template = NEW;
     let mut events = site.serve(1_100, &["name", "price"]);

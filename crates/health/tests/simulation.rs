@@ -113,7 +113,7 @@ fn pages_until_alert(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, 
 }
 
 #[test]
-fn alerts_are_true_and_soon() {
+fn alerts_are_rarely_false_and_come_soon() {
     let pages = page_count();
     let per_million = |alerts: u64| alerts as f64 * 1e6 / pages as f64;
     println!(

@@ -115,7 +115,7 @@ pub fn infer_structure(
     let urls = match wished_urls.as_slice() {
         [] => links::find_url_columns(sample, &shapes, wished_id),
         wished => {
-            let column = |column: &usize| links::url_column(sample, *column);
+            let column = |column: &usize| links::infer_url_column(sample, *column);
             wished.iter().map(column).collect()
         }
     };

@@ -293,7 +293,7 @@ fn the_encoding_is_found_from_the_content() {
 }
 
 #[test]
-fn an_encoding_that_shows_itself_late_is_found_too() {
+fn an_encoding_that_becomes_clear_late_is_found_too() {
     let mut text = b"id,name\n".to_vec();
     for number in 0..200_000 {
         writeln!(text, "{number},abc").unwrap();

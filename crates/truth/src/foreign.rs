@@ -27,7 +27,7 @@ impl Pages {
     }
 
     /// Compares what all pages say with the known values of their rows.
-    pub fn compare(&mut self, index: &Index, model: &Model) {
+    pub fn compare_with_records(&mut self, index: &Index, model: &Model) {
         let mut odds: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
         for item in &index.items {
             for reading in index

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_without_trials() {
+    fn the_interval_covers_everything_without_trials() {
         let interval = wilson_interval(0.0, 0.0);
         assert_eq!((interval.low, interval.high), (0.0, 1.0));
     }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_out_of_range_and_a_label_are_no_years() {
+    fn prices_and_labels_are_unlike_years() {
         let mut years = profile((0..100).map(|age| (1920 + age).to_string()));
         for odd in ["Year:", "19"] {
             years.add(odd, 1);

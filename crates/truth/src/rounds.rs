@@ -84,7 +84,7 @@ impl Model {
 
     fn compare_pages(&mut self, index: &Index) {
         let mut pages = std::mem::replace(&mut self.pages, Pages::new());
-        pages.compare(index, self);
+        pages.compare_with_records(index, self);
         for item in &index.items {
             for (place, reading) in item.readings.clone().zip(index.readings_of(item)) {
                 self.own[place] = pages.probability_of_own_page(index, self, item, reading) as f32;

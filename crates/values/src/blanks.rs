@@ -53,7 +53,7 @@ fn is_joiner(character: char) -> bool {
 
 /// Whether a character means nothing even inside a word: a mark that allows or forbids a line break, or the byte order
 /// mark.
-fn is_break(character: char) -> bool {
+fn is_line_break_mark(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
 
@@ -64,7 +64,7 @@ pub fn trim(text: &str) -> &str {
     let is_end = |c: char| is_white_space(c) || (is_invisible(c) && !is_selector(c));
     let rest = text.trim_end_matches(is_end);
     let cut = &text[rest.len()..];
-    let joins = rest.ends_with(is_joined_letter);
+    let joins = rest.ends_with(is_letter_changed_by_joiner);
     match cut.chars().next().filter(|c| joins && is_joiner(*c)) {
         Some(joiner) => &text[..rest.len() + joiner.len_utf8()],
         None => rest,
@@ -72,7 +72,7 @@ pub fn trim(text: &str) -> &str {
 }
 
 /// Whether a joiner after this character changes how the end of a word looks, as in Arabic and the scripts of India.
-fn is_joined_letter(character: char) -> bool {
+fn is_letter_changed_by_joiner(character: char) -> bool {
     // All scripts from Hebrew on count. The blocks before Hebrew are Latin, Greek, Cyrillic and Armenian.
     character >= '\u{590}' && !is_white_space(character)
 }
@@ -81,7 +81,7 @@ fn is_joined_letter(character: char) -> bool {
 pub fn collapse_white_space(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len());
     let mut has_space = false;
-    for character in trim(text).chars().filter(|c| !is_break(*c)) {
+    for character in trim(text).chars().filter(|c| !is_line_break_mark(*c)) {
         if is_white_space(character) {
             has_space = true;
             continue;

@@ -51,7 +51,7 @@ pub(super) fn detect_dialect(beginning: &[u8], is_whole: bool, hint: Option<u8>)
         let tally = Tally::from_sample(sample, is_whole, &dialect);
         let is_better = best
             .as_ref()
-            .is_none_or(|(best_dialect, best)| tally.beats(&dialect, best, best_dialect));
+            .is_none_or(|(best_dialect, best)| tally.is_better_than(&dialect, best, best_dialect));
         if is_better {
             best = Some((dialect, tally));
         }
@@ -174,7 +174,7 @@ impl Tally {
     }
 
     /// Whether this dialect is better than the best dialect that was tried before.
-    fn beats(&self, dialect: &Dialect, best: &Tally, best_dialect: &Dialect) -> bool {
+    fn is_better_than(&self, dialect: &Dialect, best: &Tally, best_dialect: &Dialect) -> bool {
         let is_clear = self.score() > best.score() + CLEARLY;
         match dialect.quote {
             // A dialect without quotes cannot have misplaced ones. So it wins only if the best dialect so far, with

@@ -90,7 +90,7 @@ impl Splitter<'_> {
                 is_escaped: false,
             });
             let mut behind = match span.is_quoted {
-                true => self.after_quote(span.end)?,
+                true => self.classify_text_after_quote(span.end)?,
                 false => AfterCell::Text,
             };
             if let AfterCell::Text = behind {
@@ -204,7 +204,7 @@ impl Splitter<'_> {
     }
 
     /// Finds out what follows a closing quote.
-    fn after_quote(&self, at: usize) -> Result<AfterCell, IncompleteRow> {
+    fn classify_text_after_quote(&self, at: usize) -> Result<AfterCell, IncompleteRow> {
         let rest = &self.bytes[at..];
         match rest {
             [] if self.is_whole => Ok(AfterCell::RowEnd(0)),

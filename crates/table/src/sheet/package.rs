@@ -46,9 +46,10 @@ impl Package {
         let mut targets = HashMap::new();
         let relations = self.read_small_part("xl/_rels/workbook.xml.rels")?;
         for_each_element(&relations, |element| {
-            if let (Some(id), Some(target)) =
-                (attribute(element, "Id"), attribute(element, "Target"))
-            {
+            if let (Some(id), Some(target)) = (
+                attribute_value(element, "Id"),
+                attribute_value(element, "Target"),
+            ) {
                 let part = match target.strip_prefix('/') {
                     Some(absolute) => absolute.to_owned(),
                     None => format!("xl/{target}"),
@@ -60,13 +61,13 @@ impl Package {
         let (mut sheets, mut is_from_1904) = (Vec::new(), false);
         for_each_element(&workbook, |element| match element.local_name().as_ref() {
             "sheet" => {
-                let part = attribute(element, "id").and_then(|id| targets.remove(&id));
-                if let (Some(name), Some(part)) = (attribute(element, "name"), part) {
+                let part = attribute_value(element, "id").and_then(|id| targets.remove(&id));
+                if let (Some(name), Some(part)) = (attribute_value(element, "name"), part) {
                     sheets.push((name, part));
                 }
             }
             "workbookPr" => {
-                let date = attribute(element, "date1904");
+                let date = attribute_value(element, "date1904");
                 is_from_1904 = matches!(date.as_deref(), Some("1" | "true"));
             }
             _ => {}
@@ -84,7 +85,7 @@ impl Package {
     }
 
     /// The name and the part (file in the archive) of the requested sheet, or of the first one.
-    pub(super) fn sheet(&mut self, wished: Option<&str>) -> Result<(String, String), String> {
+    pub(super) fn find_sheet(&mut self, wished: Option<&str>) -> Result<(String, String), String> {
         let sheets = &self.sheets;
         let found = match wished {
             Some(wished) => sheets.iter().find(|(name, _)| name == wished),
@@ -124,7 +125,7 @@ impl Package {
 }
 
 /// The value of the attribute with this name, whatever its namespace prefix.
-pub(super) fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
+pub(super) fn attribute_value(element: &BytesStart<'_>, name: &str) -> Option<String> {
     let mut attributes = element.attributes();
     let mut readable = attributes.with_checks(false).flatten();
     let found = readable.find(|attribute| attribute.key.local_name().as_ref() == name)?;

@@ -8,7 +8,7 @@ use quick_xml::events::{BytesStart, BytesText, Event};
 use quick_xml::{Reader, Writer};
 
 use super::cell::NewCell;
-use super::package::attribute;
+use super::package::attribute_value;
 
 /// The new cells by row, then by column, both counted from 0.
 pub(super) type NewCells = HashMap<u32, BTreeMap<u32, NewCell>>;
@@ -29,7 +29,7 @@ struct Place {
 
 impl Place {
     fn enter_row(&mut self, row: &BytesStart<'_>) {
-        let said = attribute(row, "r").and_then(|number| number.parse::<u32>().ok());
+        let said = attribute_value(row, "r").and_then(|number| number.parse::<u32>().ok());
         self.row = said.map_or(self.next_row, |number| number.saturating_sub(1));
         self.next_row = self.row + 1;
         self.column = 0;
@@ -37,7 +37,7 @@ impl Place {
 
     /// Moves to a cell that is read, and returns its column.
     fn enter_cell(&mut self, cell: &BytesStart<'_>) -> u32 {
-        let said = attribute(cell, "r").and_then(|reference| column_of_reference(&reference));
+        let said = attribute_value(cell, "r").and_then(|reference| column_of_reference(&reference));
         let column = said.unwrap_or(self.column);
         self.column = column + 1;
         column
@@ -85,7 +85,7 @@ pub(super) fn collect_styles(sheet: impl BufRead, columns: &[u32]) -> Result<Sty
             Event::Start(element) if element.local_name().as_ref() == "c" => {
                 let column = place.enter_cell(&element);
                 if first_row != Some(place.row) && columns.contains(&column) {
-                    let style = attribute(&element, "s").unwrap_or_default();
+                    let style = attribute_value(&element, "s").unwrap_or_default();
                     *counts.entry(column).or_default().entry(style).or_default() += 1;
                 }
             }
@@ -141,8 +141,11 @@ pub(super) fn rewrite_sheet(
                 write_cells_before(column, &place, &name, cells, styles, &mut writer)?;
                 match take_cell(cells, place.row, column) {
                     Some(cell) => {
-                        let style =
-                            choose_style(&cell, attribute(&element, "s"), styles.get(&column));
+                        let style = choose_style(
+                            &cell,
+                            attribute_value(&element, "s"),
+                            styles.get(&column),
+                        );
                         write_cell(&name, place.row, column, style, &cell, &mut writer)?;
                     }
                     None => writer.write_event(Event::Empty(element))?,
@@ -165,7 +168,7 @@ pub(super) fn rewrite_sheet(
                     set_aside(cells, place.row, column, cell);
                     continue;
                 }
-                let style = choose_style(&cell, attribute(&start, "s"), styles.get(&column));
+                let style = choose_style(&cell, attribute_value(&start, "s"), styles.get(&column));
                 write_cell(&name, place.row, column, style, &cell, &mut writer)?;
             }
             event => writer.write_event(event)?,

@@ -54,7 +54,7 @@ impl SheetRows {
         has_header: Option<bool>,
     ) -> Result<SheetRows, TableError> {
         let unreadable = |reason: String| TableError::unreadable_file(path, reason);
-        let (sheet, _) = Package::open(path)?.sheet(sheet).map_err(unreadable)?;
+        let (sheet, _) = Package::open(path)?.find_sheet(sheet).map_err(unreadable)?;
         let (to, rows) = sync_channel(WAITING_ROWS);
         let (file, name) = (path.to_owned(), sheet.clone());
         std::thread::spawn(move || {

@@ -33,7 +33,7 @@ pub(crate) fn write(
     }
     let mut package = Package::open(input)?;
     let unreadable = |reason: String| TableError::unreadable_file(input, reason);
-    let (_, part) = package.sheet(Some(sheet)).map_err(unreadable)?;
+    let (_, part) = package.find_sheet(Some(sheet)).map_err(unreadable)?;
     let mut written = WrittenTable::default();
     let mut cells = NewCells::new();
     let mut refusals = Vec::new();

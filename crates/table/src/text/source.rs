@@ -32,9 +32,9 @@ impl TextSource {
     }
 
     fn from_reader(input: Box<dyn Read + Send>) -> io::Result<TextSource> {
-        let (beginning, input) = peek(input, ZSTD.len())?;
+        let (beginning, input) = peek_beginning(input, ZSTD.len())?;
         let (compression, input) = decompress(&beginning, input)?;
-        let (beginning, mut input) = peek(input, SAMPLE_BYTES)?;
+        let (beginning, mut input) = peek_beginning(input, SAMPLE_BYTES)?;
         let (encoding, mark) = detect_encoding(&beginning)?;
         io::copy(&mut input.by_ref().take(mark as u64), &mut io::sink())?;
         let input: Box<dyn Read + Send> = match encoding {
@@ -104,7 +104,7 @@ fn detect_encoding(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
 }
 
 /// Reads the first bytes. Returns them, and a reader of the whole input that gives them again.
-fn peek(
+fn peek_beginning(
     mut input: Box<dyn Read + Send>,
     bytes: usize,
 ) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {

@@ -9,11 +9,11 @@ const NAMED: usize = 12;
 
 impl Display for Understanding {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let rows = count_text(self.row_count, "row");
+        let rows = format_count(self.row_count, "row");
         write!(f, "{}: {}, {rows}", self.name, self.format)?;
         match self.fault_count {
             0 => writeln!(f)?,
-            faults => writeln!(f, ", {} that cannot be used", count_text(faults, "row"))?,
+            faults => writeln!(f, ", {} that cannot be used", format_count(faults, "row"))?,
         }
         writeln!(f, "id:     {}", self.id_line())?;
         writeln!(f, "links:  {}", self.links_line())?;
@@ -51,7 +51,7 @@ impl Understanding {
                 Some(sign) => format!("{name} (several in a cell, with `{sign}` between)"),
             }
         };
-        list_text(
+        format_list(
             self.urls.iter().map(url),
             "none found: name their column with --url",
         )
@@ -74,10 +74,10 @@ impl Understanding {
                 (_, Some(sign)) => format!("list with `{}`", sign.escape_debug()),
                 _ => field.kind.to_string(),
             };
-            let gaps = count_text(field.gap_count, "gap");
+            let gaps = format_count(field.gap_count, "gap");
             format!("{} ({kind}, {gaps}{counting})", self.name_of(field.column))
         };
-        list_text(self.fields.iter().map(field), "none: no column has gaps")
+        format_list(self.fields.iter().map(field), "none: no column has gaps")
     }
 
     fn kept_line(&self) -> String {
@@ -88,11 +88,11 @@ impl Understanding {
                 reason => format!("{name} ({reason})"),
             }
         });
-        list_text(kept, "none")
+        format_list(kept, "none")
     }
 }
 
-fn list_text(items: impl ExactSizeIterator<Item = String>, none: &str) -> String {
+fn format_list(items: impl ExactSizeIterator<Item = String>, none: &str) -> String {
     let count = items.len();
     let named: Vec<String> = items.take(NAMED).collect();
     match count {
@@ -106,7 +106,7 @@ fn list_text(items: impl ExactSizeIterator<Item = String>, none: &str) -> String
     }
 }
 
-fn count_text(count: u64, unit: &str) -> String {
+fn format_count(count: u64, unit: &str) -> String {
     match count {
         1 => format!("1 {unit}"),
         count => format!("{} {unit}s", group_digits(count)),

@@ -154,7 +154,7 @@ pub(super) fn find_url_columns(
         columns.filter(holds_links).collect()
     };
     let mut found = holding(link_at_start);
-    for links in [links_within, page_without_scheme] {
+    for links in [links_within, link_without_scheme] {
         if found.is_empty() {
             found = holding(links);
         }
@@ -169,7 +169,7 @@ pub(super) fn find_url_columns(
         distinctive
     };
     let chosen = remove_website_columns(sample, shapes, chosen);
-    let column = |column: usize| url_column(sample, column);
+    let column = |column: usize| infer_url_column(sample, column);
     chosen.into_iter().map(column).collect()
 }
 
@@ -231,7 +231,7 @@ fn link_at_start(text: &str) -> Vec<String> {
 
 /// The whole text as the only link if it is a host and a path without a scheme: `shelf.example/book/1`. Otherwise
 /// empty.
-fn page_without_scheme(text: &str) -> Vec<String> {
+fn link_without_scheme(text: &str) -> Vec<String> {
     let (host, path) = text.split_once('/').unwrap_or((text, ""));
     let name = host.rsplit('.').next().unwrap_or_default();
     let is_name = name.len() >= 2 && name.chars().all(char::is_alphabetic);
@@ -276,7 +276,7 @@ fn distinguishes_rows(sample: &Sample, column: usize) -> bool {
 }
 
 /// Describes a column of links, with the separator that its cells show.
-pub(super) fn url_column(sample: &Sample, column: usize) -> UrlColumn {
+pub(super) fn infer_url_column(sample: &Sample, column: usize) -> UrlColumn {
     let mut counts = [0_usize; 4];
     let mut cells = 0;
     let texts = sample.values(column).flat_map(texts_of_cell);

@@ -92,7 +92,7 @@ impl Votes {
     }
 
     /// For each value, the sum of the weights of its sites.
-    fn sums(&self, weight: impl Fn(usize) -> f64) -> Vec<Vec<f64>> {
+    fn sum_weights(&self, weight: impl Fn(usize) -> f64) -> Vec<Vec<f64>> {
         let sum = |ballot: &Ballot| {
             let mut sums = vec![0.0; ballot.values.len()];
             for (site, places) in &ballot.sites {
@@ -124,7 +124,7 @@ impl Votes {
 
 /// The value that most sites state; for lists, the values that at least half of the sites state.
 pub fn vote(votes: &Votes) -> Choices {
-    let mut shares = votes.sums(|_| 1.0);
+    let mut shares = votes.sum_weights(|_| 1.0);
     for (ballot, shares) in votes.items.iter().zip(&mut shares) {
         shares
             .iter_mut()
@@ -139,7 +139,7 @@ pub fn truth_finder(votes: &Votes) -> Choices {
     let mut trust = vec![0.9; votes.sites];
     let mut scores = Vec::new();
     for _ in 0..20 {
-        scores = votes.sums(|site: usize| -(1.0 - f64::min(trust[site], 1.0 - 1e-9)).ln());
+        scores = votes.sum_weights(|site: usize| -(1.0 - f64::min(trust[site], 1.0 - 1e-9)).ln());
         for score in scores.iter_mut().flatten() {
             *score = 1.0 / (1.0 + (-DAMPING * *score).exp());
         }
@@ -256,7 +256,7 @@ pub fn crh(votes: &Votes) -> Choices {
     let mut weights = vec![1.0; votes.sites];
     let mut shares: Vec<Vec<f64>> = Vec::new();
     for _ in 0..20 {
-        shares = votes.sums(|site| weights[site]);
+        shares = votes.sum_weights(|site| weights[site]);
         for (ballot, shares) in votes.items.iter().zip(&mut shares) {
             let all: f64 = ballot.sites.iter().map(|(site, _)| weights[*site]).sum();
             shares.iter_mut().for_each(|share| *share /= all.max(1e-9));

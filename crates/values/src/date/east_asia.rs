@@ -48,13 +48,13 @@ fn replace_marks(text: &str) -> String {
         .replace(['時', '时', '点', '點', '分'], ":")
         .replace('秒', " ");
     let text = text.replace(": ", ":");
-    let parts: Vec<String> = text.split_whitespace().map(complete_clock).collect();
+    let parts: Vec<String> = text.split_whitespace().map(pad_clock_digits).collect();
     let text = parts.join(" ").replace("- ", "-").replace(" -", "-");
     text.trim_matches('-').to_owned()
 }
 
 /// A time with two digits each and with minutes: `3:5:` becomes `03:05`, `10:` becomes `10:00`.
-fn complete_clock(part: &str) -> String {
+fn pad_clock_digits(part: &str) -> String {
     let end = part.find(|c: char| !c.is_ascii_digit() && c != ':');
     let (clock, behind) = part.split_at(end.unwrap_or(part.len()));
     if !clock.contains(':') || clock.starts_with(':') {

@@ -85,7 +85,7 @@ fn tokenize(text: &str) -> Option<Vec<Token>> {
             let lower = token.to_lowercase();
             let is_ordinal = matches!(tokens.last(), Some(Token::Number(_)))
                 && ORDINALS.contains(&lower.as_str())
-                && follows_digit(text, rest.len() + token.len());
+                && is_preceded_by_digit(text, rest.len() + token.len());
             let meaning = meaning_of_word(&lower);
             if !is_ordinal && (meaning != Meaning::default() || !FILLERS.contains(&lower.as_str()))
             {
@@ -102,7 +102,7 @@ fn tokenize(text: &str) -> Option<Vec<Token>> {
 }
 
 /// Whether a digit stands directly before the last `length` bytes of the text.
-fn follows_digit(text: &str, length: usize) -> bool {
+fn is_preceded_by_digit(text: &str, length: usize) -> bool {
     let before = text
         .len()
         .checked_sub(length)

@@ -98,7 +98,7 @@ impl Notation {
             }
             _ => (rest, ""),
         };
-        if !self.are_groups(&first.digits, groups) {
+        if !self.are_valid_groups(&first.digits, groups) {
             return None;
         }
         let mut whole = first.digits.clone();
@@ -115,7 +115,7 @@ impl Notation {
 
     /// Whether the groups of digits are valid: three digits each (`1,234,567`), or as in India two digits in all but
     /// the last (`12,34,567`).
-    fn are_groups(&self, first: &str, groups: &[DigitRun]) -> bool {
+    fn are_valid_groups(&self, first: &str, groups: &[DigitRun]) -> bool {
         let Some((last, middle)) = groups.split_last() else {
             return true;
         };

@@ -105,8 +105,8 @@ impl<'t> Rivals<'t> {
             // A number in a word is a rival only after a multiplication sign, as in `10 x20`.
             return matches!(between, [.., space, 'x' | 'X'] if is_space(*space));
         }
-        !(ends_in_of_word(between)
-            || says_included(between)
+        !(ends_with_reference_word(between)
+            || mentions_included_amount(between)
             || self.is_reference_amount(between, other))
     }
 
@@ -139,7 +139,7 @@ impl<'t> Rivals<'t> {
 
 /// Whether the text between two numbers ends in one of the words in [`OF`]: the `out of` in `4.7 out of 5`, the `je` in
 /// `12 € je 100 g`.
-fn ends_in_of_word(between: &[char]) -> bool {
+fn ends_with_reference_word(between: &[char]) -> bool {
     let spaces = |c: &&char| is_space(**c) || is_currency_sign(**c) || **c == '.';
     let behind = between.iter().rev().take_while(spaces).count();
     let word: String = word_before(&between[..between.len() - behind])
@@ -150,7 +150,7 @@ fn ends_in_of_word(between: &[char]) -> bool {
 
 /// Whether the text between two numbers ends in a clause such as `inkl.`, by which a price includes or excludes the
 /// second number.
-fn says_included(between: &[char]) -> bool {
+fn mentions_included_amount(between: &[char]) -> bool {
     let is_end = |c: &char| matches!(c, ',' | ';' | '\n' | '|');
     let clause = between.rsplit(is_end).next().unwrap_or_default();
     let mut words = clause.split(|c| !c.is_alphabetic());

@@ -72,13 +72,13 @@ impl Prefix {
         if let Some((sign, before)) = rest.split_last()
             && is_sign(*sign)
         {
-            return Prefix::with_sign(*sign, before);
+            return Prefix::from_adjacent_sign(*sign, before);
         }
         if let [before @ .., sign, space] = rest
             && is_space(*space)
             && is_sign(*sign)
         {
-            return Prefix::with_distant_sign(*sign, before);
+            return Prefix::from_distant_sign(*sign, before);
         }
         if let Some(before) = strip_minus_word(rest) {
             let plus: String = word_before(before).iter().collect();
@@ -99,7 +99,7 @@ impl Prefix {
     }
 
     /// The result if the sign directly precedes the number or its currency: `-5`, `-€5`.
-    fn with_sign(sign: char, before: &[char]) -> Prefix {
+    fn from_adjacent_sign(sign: char, before: &[char]) -> Prefix {
         let word: String = word_before(before).iter().collect();
         if CODES.contains(&word.as_str()) && sign != '+' {
             return Prefix {
@@ -126,7 +126,7 @@ impl Prefix {
     }
 
     /// The result if a space follows the sign: `- 5`. At the beginning of the text, such a dash may be a bullet.
-    fn with_distant_sign(sign: char, before: &[char]) -> Prefix {
+    fn from_distant_sign(sign: char, before: &[char]) -> Prefix {
         let begins = before.iter().all(|c| is_space(*c));
         Prefix {
             negative: is_minus(sign),

@@ -68,7 +68,7 @@ impl WrittenNumber {
         if let Some(whole) = all.find(|found| !found.is_glued) {
             return Some(whole.mark_rivals(&text, all));
         }
-        let is_only = next_start(&text, first.end).is_none()
+        let is_only = next_number_start(&text, first.end).is_none()
             && text.get(first.end).is_none_or(|c| !c.is_alphanumeric());
         let mut written = first.written;
         written.is_undecided |= !is_only;
@@ -121,7 +121,7 @@ fn to_ascii(text: &str) -> Vec<char> {
     .collect()
 }
 
-fn next_start(text: &[char], from: usize) -> Option<usize> {
+fn next_number_start(text: &[char], from: usize) -> Option<usize> {
     let is_start = |c: &char| c.is_ascii_digit() || vulgar_fraction(*c).is_some();
     text.get(from..)?
         .iter()
@@ -149,8 +149,8 @@ impl Iterator for NumberScanner<'_> {
     type Item = LocatedNumber;
 
     fn next(&mut self) -> Option<LocatedNumber> {
-        let start = next_start(self.text, self.at)?;
-        let found = LocatedNumber::read_at(self.text, start, self.set);
+        let start = next_number_start(self.text, self.at)?;
+        let found = LocatedNumber::read_number_at(self.text, start, self.set);
         // After a number that is part of a word, the search continues after its first digits, because digits after a
         // space may be another number.
         self.at = match (found.is_glued, found.written.has_spaces()) {
@@ -186,7 +186,7 @@ impl LocatedNumber {
         self.written.runs.iter().map(|run| run.digits.as_str())
     }
 
-    fn read_at(text: &[char], start: usize, set: &NumberNotation) -> LocatedNumber {
+    fn read_number_at(text: &[char], start: usize, set: &NumberNotation) -> LocatedNumber {
         let begins_with_mark = start
             .checked_sub(1)
             .filter(|mark| is_leading_mark(text, *mark, set));
@@ -200,7 +200,7 @@ impl LocatedNumber {
                 let end = start + run.digits.len();
                 (vec![empty_run(), run], end)
             }
-            None => digit_runs(text, start, set),
+            None => read_digit_runs(text, start, set),
         };
         let before = Prefix::parse(&text[..begin]);
         let mut written = WrittenNumber {
@@ -251,7 +251,7 @@ fn is_leading_mark(text: &[char], mark: usize, set: &NumberNotation) -> bool {
 }
 
 /// The digits from `start` on with the marks between them, and the position where they end.
-fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRun>, usize) {
+fn read_digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRun>, usize) {
     let first = digits_at(text, start);
     let mut end = start + first.len();
     let mut runs = vec![DigitRun {

@@ -98,7 +98,7 @@ impl AllowList {
     }
 
     /// The entry of a key in its text form.
-    pub fn entry_of_text(&self, key: &str) -> Option<&Arc<Entry>> {
+    pub fn entry_by_key_text(&self, key: &str) -> Option<&Arc<Entry>> {
         self.by_text.get(key)
     }
 

@@ -210,7 +210,7 @@ impl Authenticator {
         refusal_log: &mut RefusalLog,
     ) -> Option<Arc<Entry>> {
         let user = message.gets("User-Id").unwrap_or_default();
-        let entry = self.allowed.entry_of_text(user);
+        let entry = self.allowed.entry_by_key_text(user);
         if let Some(entry) = entry.filter(|entry| entry.role == role) {
             return Some(Arc::clone(entry));
         }
@@ -247,7 +247,7 @@ impl Authenticator {
     }
 
     /// The entry of a key, if it is on the list with this role.
-    pub(super) fn listed_entry(&self, role: Role, key: &PublicKey) -> Option<&Arc<Entry>> {
+    pub(super) fn entry_with_role(&self, role: Role, key: &PublicKey) -> Option<&Arc<Entry>> {
         self.allowed.entry(key).filter(|entry| entry.role == role)
     }
 }

@@ -116,7 +116,7 @@ impl Handshakes {
     }
 
     /// Schedules the replacement of the socket after this pause.
-    pub(super) fn replace_after(&mut self, pause: Duration) {
+    pub(super) fn schedule_replacement(&mut self, pause: Duration) {
         self.replace_at = Some(Instant::now() + pause);
     }
 
@@ -180,7 +180,7 @@ impl Handshakes {
             _ if self.serves => self.failed = Some(classify_failure(event, value)),
             _ => {
                 if event == FAILED_PROTOCOL {
-                    self.replace_after(RECONNECT_AFTER);
+                    self.schedule_replacement(RECONNECT_AFTER);
                 }
                 let why = self.explain_refusal(classify_failure(event, value));
                 self.log_failed_server(classify_failure(event, value), why, refusal_log);

@@ -45,7 +45,7 @@ impl OpenSocket {
         if let (Guard::Call(keys), Some(handshakes)) = (&mut self.spec.guard, &mut self.handshakes)
             && keys.trusted.drop_untrusted()
         {
-            handshakes.replace_after(Duration::ZERO);
+            handshakes.schedule_replacement(Duration::ZERO);
             // So no more messages from the owner of the former key are read until the socket is replaced.
             let _ = self.socket.disconnect(self.spec.place.endpoint());
         }
@@ -67,7 +67,7 @@ impl OpenSocket {
                     .filter(|_| !is_replaced)
                     .and_then(TrustedKeys::switch_to_next_key)
                 {
-                    handshakes.replace_after(pause);
+                    handshakes.schedule_replacement(pause);
                     // The socket is disconnected, because otherwise libzmq would try the refused key until the socket
                     // is replaced.
                     let _ = self.socket.disconnect(self.spec.place.endpoint());
@@ -164,7 +164,7 @@ impl OpenSocket {
             return false;
         };
         let key = peer.and_then(|peer| Route::from_peer(peer)?.key);
-        key.is_none_or(|key| authenticator.listed_entry(role, &key).is_none())
+        key.is_none_or(|key| authenticator.entry_with_role(role, &key).is_none())
     }
 
     /// Receives the next message. `None` if its sender is refused, or if the callback takes none of it.

@@ -172,7 +172,7 @@ impl<A: FrameHandler> SocketThread<A> {
                 Err(error) => {
                     tracing::error!(event = "cannot_call_again", %error, "cannot call again");
                     if let Some(handshakes) = &mut self.open[place].handshakes {
-                        handshakes.replace_after(RECONNECT_AFTER);
+                        handshakes.schedule_replacement(RECONNECT_AFTER);
                     }
                 }
             }
