@@ -21,6 +21,6 @@ fn decode_cells<'a>(
 ) -> impl Iterator<Item = String> + 'a {
     spans.iter().map(move |span| {
         let cell = decode(&raw[span.start..span.end], encoding);
-        split::unescape(&cell, span, dialect)
+        split::unquote_and_unescape(&cell, span, dialect)
     })
 }

@@ -173,7 +173,7 @@ impl Understanding {
         if self.id == Some(column) || is_link {
             return Some(String::new());
         }
-        if names.is_blank(column) {
+        if names.has_blank_name(column) {
             return Some(String::from("has no name"));
         }
         if names.is_ambiguous(column) {

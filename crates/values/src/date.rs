@@ -79,7 +79,7 @@ impl Dates {
         let readings = self.0.into_iter().map(|written| match written {
             None => DateReading::None,
             Some(written) => written
-                .read(order)
+                .into_iso(order)
                 .map_or(DateReading::Undecided, DateReading::Date),
         });
         readings.collect()
@@ -148,7 +148,7 @@ impl WrittenDate {
         Some(WrittenDate::Parts(parts, clock, weekday))
     }
 
-    fn read(self, order: Option<DateOrder>) -> Option<String> {
+    fn into_iso(self, order: Option<DateOrder>) -> Option<String> {
         let (parts, clock, weekday) = match self {
             WrittenDate::Iso(iso) => return Some(iso),
             WrittenDate::Wrong => return None,

@@ -227,7 +227,7 @@ pub(super) fn line_bytes(bytes: &[u8], is_whole: bool, dialect: &Dialect) -> Opt
 }
 
 /// The text of a cell, without quotes and escapes.
-pub(super) fn unescape(cell: &str, span: &Span, dialect: &Dialect) -> String {
+pub(super) fn unquote_and_unescape(cell: &str, span: &Span, dialect: &Dialect) -> String {
     let inner = match span.is_quoted {
         true => &cell[1..cell.len() - 1],
         false => cell,
@@ -278,7 +278,7 @@ mod tests {
         let Split::Row(row) = split(text.as_bytes(), true, dialect, &mut spans) else {
             return (vec![String::from("unfinished")], SplitRow::default());
         };
-        let cell = |span: &Span| unescape(&text[span.start..span.end], span, dialect);
+        let cell = |span: &Span| unquote_and_unescape(&text[span.start..span.end], span, dialect);
         (spans.iter().map(cell).collect(), row)
     }
 

@@ -28,7 +28,7 @@ impl<'a> Names<'a> {
         Names { columns, by_name }
     }
 
-    pub(super) fn is_blank(&self, column: usize) -> bool {
+    pub(super) fn has_blank_name(&self, column: usize) -> bool {
         webfill_values::is_blank(&self.columns[column].name)
     }
 

@@ -45,7 +45,7 @@ pub(super) fn is_fixed_space(character: char) -> bool {
 }
 
 /// Whether a character may stand between the digits of one number.
-pub(super) fn is_mark(character: char, set: &NumberNotation) -> bool {
+pub(super) fn is_number_mark(character: char, set: &NumberNotation) -> bool {
     matches!(character, '.' | ',')
         || ONLY_GROUPS.contains(&character)
         || ONLY_DECIMALS.contains(&character)

@@ -1,7 +1,7 @@
 //! Finds the number of a text: its digits with the marks between them, and everything around it that changes its
 //! value.
 
-use super::marks::{DigitRun, is_fixed_space, is_mark, is_only_decimal, is_space};
+use super::marks::{DigitRun, is_fixed_space, is_number_mark, is_only_decimal, is_space};
 use super::notation::NumberNotation;
 use super::parts::{self, is_dash};
 use super::rivals::Rivals;
@@ -245,7 +245,7 @@ fn is_leading_mark(text: &[char], mark: usize, set: &NumberNotation) -> bool {
     let is_decimal = matches!(text[mark], '.' | ',' | '\u{66b}') || set.decimal == Some(text[mark]);
     let begins = mark.checked_sub(1).is_none_or(|before| {
         let before = text[before];
-        !before.is_alphanumeric() && !is_mark(before, set) && before != ')'
+        !before.is_alphanumeric() && !is_number_mark(before, set) && before != ')'
     });
     is_decimal && begins && is_digit(text, mark + 1)
 }
@@ -267,7 +267,7 @@ fn read_digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<Di
             // fraction must be the first mark: after a fraction, a middle point is a multiplication sign.
             '\u{66b}' => runs.iter().all(|run| run.mark != Some(mark)),
             _ if is_only_decimal(mark) => runs.len() == 1,
-            _ => is_mark(mark, set),
+            _ => is_number_mark(mark, set),
         };
         if !joins || runs[0].digits.is_empty() {
             break;

@@ -87,7 +87,7 @@ impl AllowList {
             entries: HashMap::new(),
             by_text: HashMap::new(),
         };
-        let entries = list.read()?;
+        let entries = list.read_entries()?;
         list.replace_entries(entries);
         Ok(list)
     }
@@ -123,7 +123,7 @@ impl AllowList {
         }
         // The stamp is set before the file is read, so that the next call notices a change in between.
         self.stamp = now;
-        let now = self.read()?;
+        let now = self.read_entries()?;
         let before = self.replace_entries(now);
         Ok(Some(ListChange::between(&before, &self.entries)))
     }
@@ -136,7 +136,7 @@ impl AllowList {
         self.entries.is_empty()
     }
 
-    fn read(&self) -> Result<HashMap<PublicKey, Arc<Entry>>, AllowListError> {
+    fn read_entries(&self) -> Result<HashMap<PublicKey, Arc<Entry>>, AllowListError> {
         let path = || self.path.clone();
         let text =
             std::fs::read_to_string(&self.path).map_err(|source| AllowListError::Unreadable {
