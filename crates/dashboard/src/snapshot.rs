@@ -97,7 +97,7 @@ pub(crate) struct SitesByReason {
     pub(crate) since: Option<f64>,
     /// The names of the sites with the most tasks.
     pub(crate) names: Vec<String>,
-    /// A description of the evidence that one of these sites has given.
+    /// A description of the evidence of trouble that one of these sites has given.
     pub(crate) sign: Option<String>,
 }
 

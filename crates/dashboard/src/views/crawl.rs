@@ -33,7 +33,7 @@ const FAILURES: u32 = 300;
 const MOST_GROUPS: usize = 30;
 const SAMPLES: usize = 3;
 
-/// How many of the URLs that a crawl has found have come how far.
+/// How many of the URLs that a crawl has found have reached each stage of the crawl.
 #[derive(Debug, Default, Serialize)]
 struct Funnel {
     found: u64,
@@ -353,8 +353,8 @@ fn records_json(counts: &CrawlCounts) -> Option<Value> {
     })
 }
 
-/// How many URLs have come how far, from the counters of the fleet or of the store. Both have the same names, except
-/// for the queue.
+/// How many URLs have reached each stage of the crawl, from the counters of the fleet or of the store. Both use the
+/// same names, except for the queue.
 fn funnel_from_counts(counts: &Value) -> Funnel {
     let of = |name: &str| counts[name].as_u64();
     let named = |name: &str| counts[name].as_object().into_iter().flatten();

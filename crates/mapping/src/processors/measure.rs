@@ -146,7 +146,7 @@ static PART: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a constant pattern")
 });
 
-/// How many groups of [`PART`] come before those of the units.
+/// How many capture groups of [`PART`] come before those of the units.
 const GROUPS_OF_NUMBER: usize = 3;
 
 /// An amount that a text gives in one unit, or in two such as `6 ft (183 cm)`.

@@ -31,7 +31,7 @@ use crate::source_document::{DatasetRecord, RecordPut};
 use crate::store::Records;
 
 pub(super) use document::RecordDocument;
-pub(super) use filling::{fill, fill_from_rereads, preview_changes};
+pub(super) use filling::{fill, fill_from_reread_pages, preview_changes};
 pub(super) use retraction::{RetractRequest, take_back};
 pub(super) use revising::read_records;
 pub(super) use rows::{PutRowsResult, note_rows_missing_from_list, put_rows};

@@ -72,7 +72,7 @@ pub(super) async fn put(
         None => {
             append_to_log(db, &unlogged).await?;
             put_rows_unless_overtaken(db, rereads, &mut answers, rules).await?;
-            records::fill_from_rereads(db, &requests, rules).await?
+            records::fill_from_reread_pages(db, &requests, rules).await?
         }
     };
     for (request, changes) in filled {

@@ -12,7 +12,7 @@ use crate::timestamp::iso_time;
 impl StoredRecord {
     /// Fills the record like [`StoredRecord::fill`], from a page that was read again. Returns which values are new or
     /// changed. A pending refresh of a field stays pending, because this is not a new fetch.
-    pub(crate) fn fill_from_reread(
+    pub(crate) fn fill_from_reread_page(
         &mut self,
         page: &PageValues<'_>,
         rules: &FillRules,
@@ -130,7 +130,9 @@ mod tests {
         let now = fields(json!({"price": "12.50", "name": "", "given": "theirs"}));
         let rules = FillRules::default();
         assert_eq!(
-            record.fill_from_reread(&values(&now, AT_MS), &rules).len(),
+            record
+                .fill_from_reread_page(&values(&now, AT_MS), &rules)
+                .len(),
             1
         );
         let expected = json!({"given": "mine", "price": "12.50", "name": "Ada"});
@@ -138,7 +140,9 @@ mod tests {
         assert_eq!(record.history["price"][0]["value"], "12");
         let once = record.clone();
         assert_eq!(
-            record.fill_from_reread(&values(&now, AT_MS), &rules).len(),
+            record
+                .fill_from_reread_page(&values(&now, AT_MS), &rules)
+                .len(),
             0
         );
         assert_eq!(record, once, "repeated, it changes nothing");
@@ -151,7 +155,7 @@ mod tests {
         let earlier = values(&now, AT_MS - 1);
         assert_eq!(
             record
-                .fill_from_reread(&earlier, &FillRules::default())
+                .fill_from_reread_page(&earlier, &FillRules::default())
                 .len(),
             0
         );
@@ -168,7 +172,7 @@ mod tests {
             mapping: Some("other"),
             ..values(&now, AT_MS)
         };
-        assert_eq!(record.fill_from_reread(&renamed, &rules).len(), 1);
+        assert_eq!(record.fill_from_reread_page(&renamed, &rules).len(), 1);
         assert_eq!(record.fields["price"], "12.50");
         assert_eq!(record.missing, ["price", "name"]);
         assert_eq!(record.resolved_at, None);
@@ -188,7 +192,7 @@ mod tests {
             url: "http://a.org/2",
             ..values(&now, AT_MS)
         };
-        assert_eq!(record.fill_from_reread(&other, &rules).len(), 0);
+        assert_eq!(record.fill_from_reread_page(&other, &rules).len(), 0);
         assert_eq!(record.missing, ["price"]);
         assert_eq!(record.fields["price"], "12");
     }
@@ -210,11 +214,11 @@ mod tests {
         for numbers in [[0, 1], [1, 0]] {
             let mut record = before.clone();
             numbers.iter().for_each(|number| {
-                record.fill_from_reread(&pages[*number], &rules);
+                record.fill_from_reread_page(&pages[*number], &rules);
             });
             let once = record.clone();
             numbers.iter().for_each(|number| {
-                record.fill_from_reread(&pages[*number], &rules);
+                record.fill_from_reread_page(&pages[*number], &rules);
             });
             assert_eq!(record, once, "repeated, it changes nothing");
             assert_eq!(record.fields["price"], "12.50");
@@ -231,7 +235,7 @@ mod tests {
         record.resolved_at = None;
         let now = fields(json!({"town": "Ockham"}));
         assert_eq!(
-            record.fill_from_reread(&values(&now, AT_MS), &FillRules::default()),
+            record.fill_from_reread_page(&values(&now, AT_MS), &FillRules::default()),
             [FieldChange {
                 field: "town".into(),
                 old: None,

@@ -19,10 +19,10 @@ use crate::open_mode::OpenMode;
 /// How long a call waits for other writers before it fails with a retryable error.
 pub(super) const BUSY_FOR: Duration = Duration::from_secs(30);
 
-/// How long a checkpoint may block the writers. It cannot end before readers have left the log.
+/// How long a checkpoint of the write-ahead log may block the writers. It cannot end before readers have left the log.
 const CHECKPOINT_FOR: Duration = Duration::from_millis(200);
 
-/// The length of the log, in pages of 8 KiB, from which on it is reset.
+/// The length of the write-ahead log, in pages of 8 KiB, from which on it is reset.
 const LONG_LOG_PAGES: i64 = 4_000;
 
 /// The connection, with the store's name for error messages.

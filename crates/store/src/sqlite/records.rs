@@ -189,7 +189,7 @@ pub(super) fn retract(
 }
 
 /// Fills a record from a page that was read again. Returns which values are new or changed.
-pub(super) fn fill_from_reread(
+pub(super) fn fill_from_reread_page(
     conn: &Connection,
     key: &str,
     page: &PageValues<'_>,
@@ -199,7 +199,7 @@ pub(super) fn fill_from_reread(
         return Ok(Vec::new());
     };
     let kept = stored.clone();
-    let changes = stored.fill_from_reread(page, rules);
+    let changes = stored.fill_from_reread_page(page, rules);
     if stored != kept {
         store_record(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;

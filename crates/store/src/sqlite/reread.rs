@@ -56,7 +56,7 @@ pub(super) fn apply_reread(
     let mut values = reread.values(&leads);
     values.is_of_other = records::is_url_of_any(conn, &reread.records, &reread.url)?;
     for record in &reread.records {
-        let changes = records::fill_from_reread(conn, record, &values, rules)?;
+        let changes = records::fill_from_reread_page(conn, record, &values, rules)?;
         answer.add(record, changes);
     }
     rows::put_rows(conn, &reread.into(), rules)?;
@@ -87,7 +87,7 @@ pub(super) fn preview_changes(
             continue;
         };
         let before = stored.clone();
-        answer.add(record, stored.fill_from_reread(&values, rules));
+        answer.add(record, stored.fill_from_reread_page(&values, rules));
         if stored != before {
             records::Columns::from_record(record, &stored)?;
             filled.push((record, stored));

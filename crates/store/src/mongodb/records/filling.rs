@@ -34,7 +34,7 @@ pub(in crate::mongodb) async fn fill<'w, 'p>(
 type Changes<'w, 'p> = Vec<(&'w FillRequest<'p>, EntryResult<Vec<FieldChange>>)>;
 
 /// Fills records from pages that were read again. Returns which values are new or changed.
-pub(in crate::mongodb) async fn fill_from_rereads<'w, 'p>(
+pub(in crate::mongodb) async fn fill_from_reread_pages<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
     rules: &FillRules,
@@ -43,7 +43,7 @@ pub(in crate::mongodb) async fn fill_from_rereads<'w, 'p>(
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let fill_one = |index: &usize| match kept {
             None => Ok(Vec::new()),
-            Some(kept) => kept.fill_from_reread(&requests[*index].values, rules),
+            Some(kept) => kept.fill_from_reread_page(&requests[*index].values, rules),
         };
         indexes.iter().map(fill_one).collect()
     };
@@ -54,7 +54,7 @@ pub(in crate::mongodb) async fn fill_from_rereads<'w, 'p>(
     Ok(pairs.collect())
 }
 
-/// The changes that [`fill_from_rereads`] would make, after all earlier changes of the trial. Records that are not
+/// The changes that [`fill_from_reread_pages`] would make, after all earlier changes of the trial. Records that are not
 /// stored are left out.
 pub(in crate::mongodb) async fn preview_changes<'w, 'p>(
     db: &Db,
@@ -75,7 +75,10 @@ pub(in crate::mongodb) async fn preview_changes<'w, 'p>(
         let before = stored.record.clone();
         for index in indexes {
             let request = &requests[index];
-            previewed.push((request, stored.fill_from_reread(&request.values, rules)));
+            previewed.push((
+                request,
+                stored.fill_from_reread_page(&request.values, rules),
+            ));
         }
         if stored.record != before {
             trial.keep(key, &stored.record)?;
@@ -86,13 +89,13 @@ pub(in crate::mongodb) async fn preview_changes<'w, 'p>(
 
 impl RecordDocument {
     /// Like [`RecordDocument::fill`], from a page that was read again.
-    fn fill_from_reread(
+    fn fill_from_reread_page(
         &mut self,
         page: &PageValues<'_>,
         rules: &FillRules,
     ) -> EntryResult<Vec<FieldChange>> {
         let before = self.record.clone();
-        let changes = self.record.fill_from_reread(page, rules);
+        let changes = self.record.fill_from_reread_page(page, rules);
         if self.record != before {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
