@@ -56,7 +56,7 @@ pub(crate) fn serve(web: &Web, sites: usize, pages: usize, rng: &mut Rng) -> Gra
             .insert(host.clone(), Duration::from_millis(delay_ms));
         let file = document("text/plain", robots_txt(delay_ms));
         serve_page_or_trouble(&web.site(&host), "/robots.txt", file, &graph.troubles);
-        graph.roots.push(url(site, 0));
+        graph.roots.push(page_url(site, 0));
         let links = links_of_site(site, sites, pages, rng);
         for (number, links) in links.iter().enumerate() {
             serve_page(web, &mut graph, (site, number), links, rng);
@@ -69,11 +69,11 @@ fn host_of(site: usize) -> String {
     format!("c{site}.example")
 }
 
-fn url(site: usize, number: usize) -> String {
-    format!("http://{}{}", host_of(site), path(number))
+fn page_url(site: usize, number: usize) -> String {
+    format!("http://{}{}", host_of(site), page_path(number))
 }
 
-fn path(number: usize) -> String {
+fn page_path(number: usize) -> String {
     match number {
         0 => "/".into(),
         number => format!("/p{number}"),
@@ -93,14 +93,14 @@ fn links_of_site(site: usize, sites: usize, pages: usize, rng: &mut Rng) -> Vec<
     let mut links: Vec<Vec<String>> = vec![Vec::new(); pages];
     for number in 1..pages {
         let parent = rng.usize(..number);
-        links[parent].push(url(site, number));
+        links[parent].push(page_url(site, number));
     }
     for (number, links) in links.iter_mut().enumerate() {
         if rng.usize(..3) == 0 {
-            links.push(url(site, rng.usize(..pages)));
+            links.push(page_url(site, rng.usize(..pages)));
         }
         if rng.usize(..4) == 0 {
-            links.push(url(rng.usize(..sites), rng.usize(..pages)));
+            links.push(page_url(rng.usize(..sites), rng.usize(..pages)));
         }
         if number % 5 == 0 {
             links.push(format!("http://{}/private/{number}", host_of(site)));
@@ -139,10 +139,10 @@ fn serve_page(
         text,
         bytes,
     };
-    graph.expected.insert(url(site, number), expected);
+    graph.expected.insert(page_url(site, number), expected);
     let content = content.latency(Duration::from_millis(slow));
     let own = web.site(&host_of(site));
-    serve_page_or_trouble(&own, &path(number), content, &graph.troubles);
+    serve_page_or_trouble(&own, &page_path(number), content, &graph.troubles);
 }
 
 /// Serves a page. While its site is in trouble, the trouble's answer replaces the page.

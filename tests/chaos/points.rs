@@ -35,7 +35,7 @@ fn kill_after_lease(crew: &Crew) -> bool {
 
 /// Blocks writes to the store until a page was fetched, and kills the workers.
 fn kill_before_save(crew: &Crew, store: &Path, log: &AccessLog) -> bool {
-    let Some(mut db) = open(store, OpenFlags::SQLITE_OPEN_READ_WRITE) else {
+    let Some(mut db) = open_database(store, OpenFlags::SQLITE_OPEN_READ_WRITE) else {
         return false;
     };
     let Ok(_lock) = db.transaction_with_behavior(TransactionBehavior::Immediate) else {
@@ -124,13 +124,13 @@ fn wait_for(condition: impl Fn() -> bool) -> bool {
 }
 
 /// Opens a database. `None` if its file does not exist yet.
-fn open(path: &Path, flags: OpenFlags) -> Option<Connection> {
+fn open_database(path: &Path, flags: OpenFlags) -> Option<Connection> {
     let db = Connection::open_with_flags(path, flags).ok()?;
     db.busy_timeout(Duration::from_millis(500)).ok()?;
     Some(db)
 }
 
 fn query_number(path: &Path, sql: &str) -> Option<i64> {
-    let db = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let db = open_database(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     db.query_row(sql, [], |row| row.get(0)).ok()
 }

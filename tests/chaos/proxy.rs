@@ -63,7 +63,7 @@ impl Proxy {
             listener.set_nonblocking(true).expect("a listener");
             let target = format!("{dispatcher}:{port}").parse().expect("an address");
             let shared = Arc::clone(&shared);
-            std::thread::spawn(move || accept(&listener, target, &shared));
+            std::thread::spawn(move || accept_connections(&listener, target, &shared));
         }
         Proxy { shared }
     }
@@ -80,7 +80,7 @@ impl Drop for Proxy {
     }
 }
 
-fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
+fn accept_connections(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
     while !shared.is_over() {
         let Ok((client, _)) = listener.accept() else {
             std::thread::sleep(POLL);

@@ -30,7 +30,7 @@ fn serve_small_site(web: &Web, host: &str) -> Site {
     site
 }
 
-fn crawl(work: &Workplace, web: &Web, urls: &[String]) -> Run {
+fn crawl_command(work: &Workplace, web: &Web, urls: &[String]) -> Run {
     work.crawl(web).args(urls)
 }
 
@@ -43,7 +43,7 @@ fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
         serve_small_site(&web, "b.example").url("/"),
     ];
     let work = Workplace::new();
-    let running = crawl(&work, &web, &urls).start();
+    let running = crawl_command(&work, &web, &urls).start();
     web.log()
         .wait_until("it is under way", |visits| visits.pages().len() > 4);
     running.signal(Signal::INT);
@@ -54,7 +54,7 @@ fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     spoil(&mut bytes);
     fs::write(&path, &bytes).expect("our own folder");
 
-    let run = crawl(&work, &web, &urls).finish().expect_code(code);
+    let run = crawl_command(&work, &web, &urls).finish().expect_code(code);
     assert!(run.one_sentence().contains(file), "{}", run.stderr);
     assert!(
         fs::read(&path).expect("it is still there") == bytes,
@@ -64,7 +64,7 @@ fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     // After the intact file is put back, the crawl continues.
     remove_logs_of(&path);
     fs::write(&path, intact).expect("our own folder");
-    crawl(&work, &web, &urls).finish().expect_code(0);
+    crawl_command(&work, &web, &urls).finish().expect_code(0);
     assert_eq!(work.stored().pages().len(), 2 * PAGES);
     web.visits().assert_polite(DELAY);
 }
@@ -111,7 +111,7 @@ fn a_full_disk_for_logs_stops_no_crawl() {
         let logs = work.path("state/logs");
         fs::create_dir_all(&logs).expect("our own folder");
         mount_small_disk(&logs, 16, false);
-        let run = crawl(&work, &web, &urls).env("WEBFILL_LOG_LEVEL", "trace");
+        let run = crawl_command(&work, &web, &urls).env("WEBFILL_LOG_LEVEL", "trace");
         run.finish().expect_code(0);
         let written: u64 = files_under(&logs)
             .iter()
@@ -155,7 +155,7 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
         serve_slow_page(&web, &work),
         serve_small_site(&web, "a.example").url("/"),
     ];
-    let run = crawl(&work, &web, &urls).env("WEBFILL_WORKER_PAGE_DEADLINE", "1");
+    let run = crawl_command(&work, &web, &urls).env("WEBFILL_WORKER_PAGE_DEADLINE", "1");
     let run = run.finish().expect_code(0);
     let pages = work.stored().pages();
     assert_eq!(pages["http://burner.test/"].outcome, "extract_error");
@@ -215,7 +215,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     let work = Workplace::new();
     let killer = serve_slow_page(&web, &work);
     let urls = [killer.clone(), serve_small_site(&web, "a.example").url("/")];
-    let mut run = crawl(&work, &web, &urls)
+    let mut run = crawl_command(&work, &web, &urls)
         .env("WEBFILL_WORKER_PAGE_DEADLINE", "60")
         .start();
     let deaths = kill_workers_during(&killer, &mut run, &work);
@@ -261,7 +261,7 @@ fn workers_that_run_out_of_memory_are_replaced_and_their_pages_fetched_again() {
         site.url("/")
     });
     // By default, the allocator reserves a gigabyte at the start, so a limit set later would have no effect.
-    let run = crawl(&work, &web, &urls).env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+    let run = crawl_command(&work, &web, &urls).env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
     let mut run = run.start();
     web.log()
         .wait_until("it is under way", |visits| visits.pages().len() > 6);

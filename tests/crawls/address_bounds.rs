@@ -36,7 +36,7 @@ fn serve_hosts(web: &Web, count: usize, domain: &str, latency: Duration) -> Vec<
     names
 }
 
-fn urls(names: &[String]) -> impl Iterator<Item = String> {
+fn root_urls(names: &[String]) -> impl Iterator<Item = String> {
     names.iter().map(|name| format!("http://{name}/"))
 }
 
@@ -106,7 +106,7 @@ fn the_sites_of_one_address_share_its_limits() {
     let web = Web::start();
     let names = serve_hosts(&web, 300, ".example", 20 * MS);
     let work = Workplace::new();
-    let run = crawl_of_many(&work, &web, urls(&names))
+    let run = crawl_of_many(&work, &web, root_urls(&names))
         .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0.01")
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "4")
         .finish()
@@ -124,7 +124,7 @@ fn five_thousand_sites_of_one_address_are_crawled_slowly() {
     let web = Web::start();
     let names = serve_hosts(&web, 5_000, ".example", 20 * MS);
     let work = Workplace::new();
-    let run = crawl_of_many(&work, &web, urls(&names))
+    let run = crawl_of_many(&work, &web, root_urls(&names))
         .args(["--ignore-robots"])
         .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0")
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "30")
@@ -150,7 +150,7 @@ fn the_sites_of_one_provider_share_its_limits_at_any_address() {
             let at = web.plain_address().ip();
             run = run.args(["--resolve", &format!("{name}:80:{at}:{port}")]);
         }
-        run = run.args(urls(&names));
+        run = run.args(root_urls(&names));
     }
     let run = run
         .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0.2")
@@ -174,7 +174,7 @@ fn loopback_is_only_limited_on_request() {
     let web = Web::start();
     let names = serve_hosts(&web, 300, ".example", 300 * MS);
     let work = Workplace::new();
-    let run = crawl_of_many(&work, &web, urls(&names))
+    let run = crawl_of_many(&work, &web, root_urls(&names))
         .finish()
         .expect_code(0);
     assert_eq!(run.summary().outcome_count("ok"), 300);

@@ -19,7 +19,7 @@ use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, serve_wide_web};
 const HOST: &str = "kept.example";
 const MOST_BODY_BYTES: usize = 20_000;
 
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .arg("--warc")
         .arg(work.path("archive"))
@@ -27,7 +27,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
 }
 
 /// The answers of the test site, by path.
-fn answers() -> Vec<(&'static str, Page)> {
+fn answers_by_path() -> Vec<(&'static str, Page)> {
     let moved = status(302)
         .header("location", "/gzip")
         .body("It is elsewhere.");
@@ -54,14 +54,14 @@ fn answers() -> Vec<(&'static str, Page)> {
     ]
 }
 
-fn serve(site: &Site) {
-    for (path, answer) in answers() {
+fn serve_answers(site: &Site) {
+    for (path, answer) in answers_by_path() {
         site.serve(path, answer);
     }
 }
 
-fn urls(site: &Site) -> Vec<String> {
-    let pages = answers().into_iter().skip(1);
+fn page_urls(site: &Site) -> Vec<String> {
+    let pages = answers_by_path().into_iter().skip(1);
     pages.map(|(path, _)| site.url(path)).collect()
 }
 
@@ -88,12 +88,15 @@ fn request_head(visit: &Visit) -> String {
 fn every_exchange_is_archived_as_it_was_sent() {
     let web = Web::start();
     let site = web.site(HOST);
-    serve(&site);
+    serve_answers(&site);
     let work = Workplace::new();
-    crawl(&work, &web).args(urls(&site)).finish().expect_code(0);
+    crawl_command(&work, &web)
+        .args(page_urls(&site))
+        .finish()
+        .expect_code(0);
 
     let records = read_archive(&work.path("archive"));
-    for (path, answer) in answers() {
+    for (path, answer) in answers_by_path() {
         let url = site.url(path);
         let record = answer_of(&records, &url);
         assert_eq!(record.head(), answer.head(), "{url}");
@@ -144,7 +147,10 @@ fn transfer_codings_are_undone_and_broken_bodies_are_marked() {
     site.serve("/chunked", chunked).serve("/broken", broken);
     let work = Workplace::new();
     let urls = [site.url("/chunked"), site.url("/broken")];
-    crawl(&work, &web).args(&urls).finish().expect_code(0);
+    crawl_command(&work, &web)
+        .args(&urls)
+        .finish()
+        .expect_code(0);
 
     let records = read_archive(&work.path("archive"));
     let chunked = answer_of(&records, &urls[0]);
@@ -162,7 +168,7 @@ fn http_2_is_archived_as_http_1_1_under_its_own_name() {
     let site = web.site(HOST);
     site.serve("/", page("Two").status(404));
     let work = Workplace::new();
-    crawl(&work, &web)
+    crawl_command(&work, &web)
         .arg(site.https_url("/"))
         .finish()
         .expect_code(0);
@@ -205,7 +211,7 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let work = Workplace::new();
     let paths = (1..=60).map(|length| format!("/{}", "x".repeat(length)));
     let urls = paths.chain(["/again/x".into()]).map(|path| site.url(&path));
-    crawl(&work, &web)
+    crawl_command(&work, &web)
         .replace_flag("--delay", "0.01")
         .env("WEBFILL_ARCHIVE_WARC_MIB", "1")
         .args(urls)
@@ -270,7 +276,7 @@ fn without_room_for_the_archive_the_crawl_ends_and_continues_later() {
                 .map(|length| site.url(&format!("/{}", "x".repeat(length))))
                 .collect();
             let crawl = || {
-                crawl(&work, &web)
+                crawl_command(&work, &web)
                     .replace_flag("--delay", "0.01")
                     .env("WEBFILL_DISK_FLOOR_MIB", "0")
                     .args(&urls)
@@ -293,7 +299,7 @@ fn without_room_for_the_archive_the_crawl_ends_and_continues_later() {
 fn crawl_with_killed_workers(work: &Workplace) -> PathBuf {
     let web = Web::start();
     let roots = serve_wide_web(&web);
-    let mut running = crawl(work, &web).args(&roots).start();
+    let mut running = crawl_command(work, &web).args(&roots).start();
     for round in 1..=3 {
         web.log()
             .wait_until("it continues", |visits| visits.pages().len() > round * 12);
@@ -351,11 +357,14 @@ fn warcio_finds_no_faults_in_files_of_killed_workers() {
 fn pywb_replays_every_page_byte_for_byte() {
     let web = Web::start();
     let site = web.site(HOST);
-    serve(&site);
+    serve_answers(&site);
     site.serve("/same", encoded_page("Packed", "gzip"));
     let work = Workplace::new();
-    let urls = urls(&site).into_iter().chain([site.url("/same")]);
-    crawl(&work, &web).args(urls).finish().expect_code(0);
+    let urls = page_urls(&site).into_iter().chain([site.url("/same")]);
+    crawl_command(&work, &web)
+        .args(urls)
+        .finish()
+        .expect_code(0);
     let folder = work.path("archive");
     assert_warcio_finds_nothing(&folder);
 
@@ -379,7 +388,9 @@ fn pywb_replays_every_page_byte_for_byte() {
     for (line, path) in lines.lines().zip(replayed) {
         let answer: Value = serde_json::from_str(line).expect("it is JSON");
         let path = if path == "/same" { "/gzip" } else { path };
-        let served = answers().into_iter().find(|(served, _)| *served == path);
+        let served = answers_by_path()
+            .into_iter()
+            .find(|(served, _)| *served == path);
         let (_, page) = served.expect("it is one of them");
         assert_eq!(answer["status"], page.status, "{line}");
         let hex: String = page.body.iter().map(|byte| format!("{byte:02x}")).collect();

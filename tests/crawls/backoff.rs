@@ -9,11 +9,11 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Site, Web, page, redirect, script, status};
 use webfill_tests::workplace::Workplace;
 
-fn urls(site: &Site, pages: usize) -> Vec<String> {
+fn page_urls(site: &Site, pages: usize) -> Vec<String> {
     (0..pages).map(|n| site.url(&format!("/{n}"))).collect()
 }
 
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0.1"])
 }
 
@@ -46,9 +46,9 @@ fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
     });
     site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", "1,2,2,2,2")
-        .args(urls(&site, 40))
+        .args(page_urls(&site, 40))
         .finish()
         .expect_code(0);
     assert_eq!(run.summary().outcome_count("ok"), 40);
@@ -74,11 +74,11 @@ fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
     });
     site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .arg("--config")
         .arg(work.write_short_timeouts())
         .env("WEBFILL_BACKOFF_ROBOTS", "1,1,1")
-        .args(urls(&site, 20))
+        .args(page_urls(&site, 20))
         .finish()
         .expect_code(0);
     assert_eq!(run.summary().outcome_count("ok"), 20);
@@ -107,8 +107,11 @@ fn a_robots_txt_that_flaps_costs_no_url() {
         site.serve_otherwise(|_| page("T").into());
     }
     let work = Workplace::new();
-    let all: Vec<String> = sites.iter().flat_map(|site| urls(site, pages)).collect();
-    let run = crawl(&work, &web)
+    let all: Vec<String> = sites
+        .iter()
+        .flat_map(|site| page_urls(site, pages))
+        .collect();
+    let run = crawl_command(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", vec!["0.3"; 20].join(","))
         .args(&all)
         .finish()
@@ -132,9 +135,9 @@ fn a_site_that_stays_away_is_unreachable_after_its_last_backoff() {
     let site = web.site("gone.example");
     site.serve("/robots.txt", status(500));
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", "0.5,1")
-        .args(urls(&site, 20))
+        .args(page_urls(&site, 20))
         .finish()
         .expect_code(0);
     assert_eq!(run.summary().outcome_count("robots_unreachable"), 20);
@@ -165,7 +168,7 @@ fn a_link_that_is_found_late_leaves_no_older_one_behind() {
     let found_late = page("late").link(&gone.url("/late"));
     late.serve("/", found_late.latency(Duration::from_secs(5)));
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", "0.2,0.2")
         .args(["--depth", "3", "--follow", "all"])
         .args([well.url("/"), late.url("/")])
@@ -190,9 +193,9 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
         }
     });
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .env("WEBFILL_BACKOFF_BLOCKED", "0.3,0.3,0.3,0.3,0.3,0.3,0.3")
-        .args(urls(&site, 60))
+        .args(page_urls(&site, 60))
         .finish()
         .expect_code(0);
     assert_eq!(run.summary().outcome_count("ok"), 60);
@@ -221,10 +224,10 @@ fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_
     });
     well.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .env("WEBFILL_BACKOFF_BLOCKED", "0.5,3600")
-        .args(urls(&blocks, 30))
-        .args(urls(&well, 30))
+        .args(page_urls(&blocks, 30))
+        .args(page_urls(&well, 30))
         .finish()
         .expect_code(0);
     let summary = run.summary();
@@ -252,10 +255,10 @@ fn a_site_that_answers_429_is_asked_less_and_less_and_its_pages_can_be_retried()
         false => page("T").into(),
     });
     let work = Workplace::new();
-    let crawl = || crawl(&work, &web).env("WEBFILL_BACKOFF_BUSY", "1,12");
+    let crawl = || crawl_command(&work, &web).env("WEBFILL_BACKOFF_BUSY", "1,12");
     let run = crawl()
         .args(["--patience", "8s"])
-        .args(urls(&site, 20))
+        .args(page_urls(&site, 20))
         .finish()
         .expect_code(0);
     let summary = run.summary();
@@ -292,8 +295,8 @@ fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again
     });
     well.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
-    let all = [urls(&blocks, 12), urls(&well, 30)].concat();
-    let run = crawl(&work, &web)
+    let all = [page_urls(&blocks, 12), page_urls(&well, 30)].concat();
+    let run = crawl_command(&work, &web)
         .replace_flag("--summary", "human")
         .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .args(["--patience", "30m"])
@@ -315,7 +318,7 @@ fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again
     }
 
     refuses.store(false, Ordering::SeqCst);
-    let again = || crawl(&work, &web).env("WEBFILL_BACKOFF_BLOCKED", "3600");
+    let again = || crawl_command(&work, &web).env("WEBFILL_BACKOFF_BLOCKED", "3600");
     again().finish().expect_code(0);
     assert_eq!(
         blocks.visits().pages().len(),
@@ -346,9 +349,9 @@ fn a_backoff_outlives_a_killed_dispatcher() {
     });
     site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
-    let mut running = crawl(&work, &web)
+    let mut running = crawl_command(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", "3,3")
-        .args(urls(&site, 10))
+        .args(page_urls(&site, 10))
         .start();
     let refused = web
         .log()
@@ -383,9 +386,9 @@ fn the_store_lists_sites_that_back_off_until_they_recover() {
     });
     site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
-    let mut running = crawl(&work, &web)
+    let mut running = crawl_command(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", "2,2,2,2,2,2,2,2,2")
-        .args(urls(&site, 3))
+        .args(page_urls(&site, 3))
         .start();
     web.log()
         .wait_until("robots.txt was asked for", |visits| !visits.is_empty());

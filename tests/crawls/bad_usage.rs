@@ -9,7 +9,7 @@ use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
 
 /// A valid crawl, to which the tests add an invalid flag.
-fn crawl(work: &Workplace) -> Run {
+fn crawl_command(work: &Workplace) -> Run {
     let run = work.plain_crawl();
     run.args(["--allow-private-networks", "http://a.example/"])
 }
@@ -143,7 +143,7 @@ fn an_unknown_command_is_named() {
 fn an_unknown_setting_is_named_with_the_most_similar_one() {
     let work = Workplace::new();
     let settings = work.write("input/webfill.toml", "[fetch]\nhead_timeuot = 3.0\n");
-    let run = crawl(&work);
+    let run = crawl_command(&work);
     let run = run.arg("--config").arg(settings).finish().expect_code(2);
     assert!(
         run.stderr.contains("head_timeuot") && run.stderr.contains("head_timeout"),
@@ -159,7 +159,7 @@ fn an_invalid_mapping_is_reported_with_file_path_and_nearest_name() {
     let mapping = r#"{"name": "shop", "url_patterns": [{"type": "prefix", "pattern": "http://shop.example/"}],
         "fields": [{"name": "price", "processors": [{"type": "xpaht", "parameters": {"expression": "//td"}}]}]}"#;
     work.write("mappings/shop.json", mapping);
-    let run = crawl(&work).finish().expect_code(2);
+    let run = crawl_command(&work).finish().expect_code(2);
     for part in ["shop.json", "fields[0].processors[0]", "xpaht", "xpath"] {
         assert!(
             run.stderr.contains(part),
@@ -181,7 +181,7 @@ fn an_invalid_expression_is_reported_with_its_own_error() {
     };
     for expression in ["//td[", "//svg:path", "nonsense(1)", ""] {
         work.write("mappings/shop.json", mapping(expression));
-        let run = crawl(&work).finish().expect_code(2);
+        let run = crawl_command(&work).finish().expect_code(2);
         assert!(
             run.stderr.contains("shop.json") && run.stderr.contains(expression),
             "{}",
@@ -200,12 +200,12 @@ fn an_invalid_expression_is_reported_with_its_own_error() {
 #[test]
 fn an_unreadable_mapping_folder_stops_the_start() {
     let work = Workplace::new();
-    let run = crawl(&work).replace_flag("--mappings", "no-such-folder");
+    let run = crawl_command(&work).replace_flag("--mappings", "no-such-folder");
     let run = run.finish().expect_code(2);
     assert_says(&run, &["no-such-folder"]);
     assert_nothing_written(&work);
     work.write("mappings/broken.json", b"\xff\xfe{");
-    let run = crawl(&work).finish().expect_code(2);
+    let run = crawl_command(&work).finish().expect_code(2);
     assert!(run.stderr.contains("broken.json"), "{}", run.stderr);
 }
 
@@ -230,7 +230,7 @@ fn an_unwritable_state_folder_is_named() {
     let work = Workplace::new();
     let file = work.write("input/a-file", "not a folder");
     let inside = file.join("state");
-    let run = crawl(&work).replace_flag("--state", &inside);
+    let run = crawl_command(&work).replace_flag("--state", &inside);
     assert_says(&run.finish().expect_code(2), &["state", "a-file"]);
     assert!(!work.path("store.db").exists(), "nothing else was begun");
 }
@@ -238,7 +238,7 @@ fn an_unwritable_state_folder_is_named() {
 #[test]
 fn an_unwritable_store_is_named() {
     let work = Workplace::new();
-    let run = crawl(&work).replace_flag("--store", "sqlite:/no-such-folder/store.db");
+    let run = crawl_command(&work).replace_flag("--store", "sqlite:/no-such-folder/store.db");
     assert_says(&run.finish().expect_code(2), &["/no-such-folder/store.db"]);
     assert_nothing_written(&work);
 }
@@ -249,7 +249,9 @@ fn a_store_that_is_no_database_is_named_and_left_alone() {
     let content = "these are my notes, not a database\n".repeat(100);
     let notes = work.write("input/notes.txt", &content);
     let store = format!("sqlite:{}", notes.display());
-    let run = crawl(&work).replace_flag("--store", &store).finish();
+    let run = crawl_command(&work)
+        .replace_flag("--store", &store)
+        .finish();
     assert_says(&run.expect_code(2), &["notes.txt"]);
     assert_nothing_written(&work);
     assert_eq!(

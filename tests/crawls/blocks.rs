@@ -16,7 +16,7 @@ use webfill_tests::workplace::Workplace;
 mod retraction;
 
 /// A challenge page. It has a field, a link that the mapping selects, and a script that loads the page again.
-fn challenge() -> Page {
+fn challenge_page() -> Page {
     page("Just a moment")
         .field("name", "Nobody")
         .mapped_link("/behind")
@@ -32,7 +32,7 @@ fn challenge_by_header() -> Page {
 }
 
 /// A refusal of the crawler that only its body identifies as such.
-fn refusal() -> Page {
+fn refusal_page() -> Page {
     status(403)
         .header("content-type", "text/html")
         .body("<title>Attention Required! | Cloudflare</title><h1>Sorry</h1>")
@@ -97,9 +97,9 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         ("sorry.example", 302, "sent-to-sorry-page", "certain"),
         ("plain.sorry.test", 302, "sent-to-plain-sorry", "certain"),
     ];
-    web.site("challenge.example").serve("/", challenge());
+    web.site("challenge.example").serve("/", challenge_page());
     web.site("header.example").serve("/", challenge_by_header());
-    web.site("refusal.example").serve("/", refusal());
+    web.site("refusal.example").serve("/", refusal_page());
     let with_way_back = "/sorry/index?continue=http://sorry.example/&q=abc";
     redirect_all_to(&web.site("sorry.example"), with_way_back);
     redirect_all_to(&web.site("plain.sorry.test"), "/sorry");
@@ -149,7 +149,7 @@ fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     let web = Web::start();
     let sites = ["header.example", "served.example"].map(|host| web.site(host));
     sites[0].serve_otherwise(|_| challenge_by_header().into());
-    sites[1].serve_otherwise(|_| challenge().into());
+    sites[1].serve_otherwise(|_| challenge_page().into());
     let work = Workplace::new();
     let urls = sites
         .iter()
@@ -414,7 +414,10 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
 fn a_challenge_is_not_shown_to_the_browser() {
     let web = Web::start();
     let site = web.site("challenge.example");
-    site.serve("/", challenge().html("<script>fetch('/token')</script>"));
+    site.serve(
+        "/",
+        challenge_page().html("<script>fetch('/token')</script>"),
+    );
     let work = Workplace::new();
     let run = work
         .crawl(&web)

@@ -17,7 +17,7 @@ mod processes;
 const DELAY: Duration = Duration::from_millis(200);
 
 /// A crawl in the lane `browser`. Chromium's sandbox is switched off, because it does not work for root.
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .args(["--lane", "browser"])
         .replace_flag("--workers", "1")
@@ -68,7 +68,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
     serve_people(&site, 3);
     let work = Workplace::new();
     let started = Instant::now();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args(["--depth", "2", &site.url("/people/1")])
         .finish()
         .expect_code(0);
@@ -173,7 +173,7 @@ fn requests_that_pages_send_in_a_browser_are_checked_like_others() {
     }
     other.serve("/data.json", document("application/json", "{}"));
     let work = Workplace::new();
-    crawl(&work, &web)
+    crawl_command(&work, &web)
         .arg(site.url("/"))
         .finish()
         .expect_code(0);
@@ -228,7 +228,7 @@ fn scripts_that_go_to_another_page_are_a_redirect() {
     site.serve("/there-by-refresh", page("there"));
     let work = Workplace::new();
     let urls = ["/script", "/refresh", "/again", "/away"].map(|path| site.url(path));
-    crawl(&work, &web)
+    crawl_command(&work, &web)
         .args(["--depth", "0"])
         .args(urls)
         .finish()
@@ -301,7 +301,7 @@ fn hostile_scripts_end_in_outcomes() {
         ),
     ];
     let work = Workplace::new();
-    let mut run = crawl(&work, &web)
+    let mut run = crawl_command(&work, &web)
         .replace_flag("--delay", "0.01")
         .args(["--depth", "0"])
         .env("WEBFILL_BROWSER_PAGE_DEADLINE", "10")

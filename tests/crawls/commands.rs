@@ -270,7 +270,7 @@ fn every_query_of_the_reference_finds_something() {
 }
 
 /// Prunes crawls in the state folder of `webfill crawl`.
-fn prune(work: &Workplace, args: &[&str]) -> Finished {
+fn run_prune(work: &Workplace, args: &[&str]) -> Finished {
     Run::new(["prune", "local"])
         .args(args)
         .arg("--state")
@@ -285,11 +285,11 @@ fn a_crawl_on_this_machine_is_pruned_in_its_state_folder_and_begins_anew() {
     site.serve_otherwise(|_| page("T").into());
     let crawl = || work.crawl(&web).arg(site.url("/")).finish();
     crawl().expect_code(0);
-    prune(&work, &["other"]).expect_code(1);
-    prune(&work, &["--older-than", "1h"]).expect_code(0);
+    run_prune(&work, &["other"]).expect_code(1);
+    run_prune(&work, &["--older-than", "1h"]).expect_code(0);
     crawl().expect_code(0);
     assert_eq!(web.visits().pages().len(), 1, "it is known");
-    let output = prune(&work, &["test"]).expect_code(0).stdout;
+    let output = run_prune(&work, &["test"]).expect_code(0).stdout;
     assert_eq!(output.trim(), "local: 1 crawl with 1 URL pruned");
     crawl().expect_code(0);
     assert_eq!(web.visits().pages().len(), 2, "it began anew");
@@ -307,21 +307,21 @@ fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
         (&["test"][..], "1 of its URLs is not done"),
         (&["other"], "no such crawl"),
     ] {
-        let refused = prune(&work, args).expect_code(1).stderr;
+        let refused = run_prune(&work, args).expect_code(1).stderr;
         assert!(refused.contains(output), "{refused}");
     }
     work.crawl(&web).finish().expect_code(0);
-    let young = prune(&work, &["test", "--older-than", "1h"]).expect_code(1);
+    let young = run_prune(&work, &["test", "--older-than", "1h"]).expect_code(1);
     let output = young.one_sentence();
     assert!(
         output.contains("active since the time of --older-than"),
         "{output}"
     );
     // Pruning cannot be undone, so its time must have a unit.
-    let refused = prune(&work, &["--older-than", "30"]).expect_code(2);
+    let refused = run_prune(&work, &["--older-than", "30"]).expect_code(2);
     let output = refused.one_sentence();
     assert!(output.contains("`30` has no unit: write 30d"), "{output}");
-    prune(&work, &["test"]).expect_code(0);
+    run_prune(&work, &["test"]).expect_code(0);
 }
 
 #[test]

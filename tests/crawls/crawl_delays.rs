@@ -71,7 +71,7 @@ const FILES: &[(&str, &str, f64)] = &[
     ),
 ];
 
-fn cases() -> Vec<(&'static str, String, f64)> {
+fn robots_cases() -> Vec<(&'static str, String, f64)> {
     let of_line = |(name, line, seconds): &(_, &str, _)| {
         (*name, format!("User-agent: *\n{line}\n"), *seconds)
     };
@@ -84,7 +84,7 @@ fn cases() -> Vec<(&'static str, String, f64)> {
 fn the_delay_in_effect_is_the_number_that_is_read() {
     let web = Web::start();
     let mut urls = Vec::new();
-    for (name, robots, _) in cases() {
+    for (name, robots, _) in robots_cases() {
         let site = web.site(&format!("{name}.example"));
         site.serve_robots(&robots);
         site.serve_otherwise(|_| page("T").into());
@@ -100,7 +100,7 @@ fn the_delay_in_effect_is_the_number_that_is_read() {
         .finish()
         .expect_code(0);
     let mut faults = Vec::new();
-    for (name, _, seconds) in cases() {
+    for (name, _, seconds) in robots_cases() {
         let pages = web.visits().for_host(&format!("{name}.example")).pages();
         let gaps = pages.gaps();
         assert_eq!(gaps.len(), 3, "{name}: nothing is dropped");

@@ -23,7 +23,7 @@ fn create_dataset(kind: &str, web: &Web, work: &Workplace) -> std::path::PathBuf
     work.write(&format!("{kind}.csv"), csv)
 }
 
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0"])
 }
 
@@ -47,7 +47,7 @@ fn no_file_of_the_state_folder_is_open_to_others() {
     let csv = "id,url,name\n1,http://people.example/1,\n1,http://people.example/2,\n2,nonsense,\n";
     let seeds = work.write("people.csv", csv);
     let run = || {
-        let run = crawl(&work, &web).arg("--seeds").arg(&seeds);
+        let run = crawl_command(&work, &web).arg("--seeds").arg(&seeds);
         run.args(["--max-pages", "1"]).finish().expect_code(12);
     };
     run();
@@ -69,15 +69,15 @@ fn two_files_with_the_same_ids_fill_their_own_records() {
         create_dataset("people", &web, &work),
         create_dataset("firms", &web, &work),
     );
-    let run = crawl(&work, &web).arg("--seeds").arg(people);
+    let run = crawl_command(&work, &web).arg("--seeds").arg(people);
     let run = run.finish().expect_code(0);
     assert_eq!(run.summary().json["records"]["dataset"], "people");
-    let run = crawl(&work, &web).replace_flag("--crawl", "second");
+    let run = crawl_command(&work, &web).replace_flag("--crawl", "second");
     let run = run.arg("--seeds").arg(firms).finish().expect_code(0);
     assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
     assert_dataset_is_complete(&work, "people", "people");
     assert_dataset_is_complete(&work, "firms", "firms");
-    let csv = export(&work, &["--format", "csv", "--dataset", "firms"]);
+    let csv = export_records(&work, &["--format", "csv", "--dataset", "firms"]);
     assert_eq!(csv.lines().count(), 1 + ROWS);
     assert!(csv.contains("\n7,firms 7,[],"), "{csv}");
 }
@@ -89,7 +89,7 @@ fn crawls_that_name_one_dataset_share_its_records() {
     let people = create_dataset("people", &web, &work);
     let copy = work.write("copy.csv", std::fs::read(&people).unwrap());
     let seeds = |path| {
-        let run = crawl(&work, &web).args(["--dataset", "mine"]);
+        let run = crawl_command(&work, &web).args(["--dataset", "mine"]);
         run.arg("--seeds").arg(path)
     };
     seeds(people).finish().expect_code(0);
@@ -120,9 +120,9 @@ fn interrupt_crawl(work: &Workplace, web: &Web, run: Run) {
 fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
     let (web, work) = (Web::start(), Workplace::new());
     let mine = |run: Run| run.args(["--dataset", "mine"]);
-    interrupt_crawl(&work, &web, mine(crawl(&work, &web)));
+    interrupt_crawl(&work, &web, mine(crawl_command(&work, &web)));
     let people = || {
-        crawl(&work, &web)
+        crawl_command(&work, &web)
             .arg("--seeds")
             .arg(work.path("people.csv"))
     };
@@ -138,7 +138,7 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
     }
     assert!(work.stored().records_of("people").is_empty());
     // This command names no seeds file, so it cannot take the name of another dataset from one.
-    let resumed = crawl(&work, &web).finish().expect_code(0);
+    let resumed = crawl_command(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "mine");
     assert_dataset_is_complete(&work, "mine", "people");
     mine(people()).finish().expect_code(0);
@@ -155,12 +155,12 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
 #[test]
 fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
     let (web, work) = (Web::start(), Workplace::new());
-    interrupt_crawl(&work, &web, crawl(&work, &web));
-    let resumed = crawl(&work, &web).finish().expect_code(0);
+    interrupt_crawl(&work, &web, crawl_command(&work, &web));
+    let resumed = crawl_command(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "people");
     // Lists of URLs contain no records, so a list may be fed together with a dataset.
     let more = work.write("more.txt", web.site("people.example").url("/1") + "\n");
-    crawl(&work, &web)
+    crawl_command(&work, &web)
         .arg("--seeds")
         .arg(more)
         .finish()
@@ -171,7 +171,9 @@ fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
 fn a_pipe_has_a_dataset_which_is_reported() {
     let (web, work) = (Web::start(), Workplace::new());
     let people = std::fs::read(create_dataset("people", &web, &work)).unwrap();
-    let run = crawl(&work, &web).args(["--seeds", "-"]).input(people);
+    let run = crawl_command(&work, &web)
+        .args(["--seeds", "-"])
+        .input(people);
     let run = run
         .replace_flag("--progress", "plain")
         .finish()
@@ -180,19 +182,19 @@ fn a_pipe_has_a_dataset_which_is_reported() {
     assert_dataset_is_complete(&work, "stdin", "people");
 }
 
-fn export(work: &Workplace, args: &[&str]) -> String {
+fn export_records(work: &Workplace, args: &[&str]) -> String {
     let store = format!("sqlite:{}", work.path("store.db").display());
     let run = Run::new(["export", "records", "--store", &store]).args(args);
     run.finish().expect_code(0).stdout
 }
 
-fn serve(site: &Site, path: &str, name: &str, value: &str) {
+fn serve_field(site: &Site, path: &str, name: &str, value: &str) {
     site.serve(path, page("P").field(name, value));
 }
 
 fn crawl_csv(work: &Workplace, web: &Web, csv: &str, crawl_id: &str) -> Finished {
     let seeds = work.write("people.csv", csv);
-    let run = crawl(work, web).replace_flag("--crawl", crawl_id);
+    let run = crawl_command(work, web).replace_flag("--crawl", crawl_id);
     run.arg("--seeds").arg(seeds).finish().expect_code(0)
 }
 
@@ -200,8 +202,8 @@ fn crawl_csv(work: &Workplace, web: &Web, csv: &str, crawl_id: &str) -> Finished
 fn lines_with_one_id_are_merged_and_reported() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("people.example");
-    serve(&site, "/1", "name", "Ada");
-    serve(&site, "/2", "location", "London");
+    serve_field(&site, "/1", "name", "Ada");
+    serve_field(&site, "/2", "location", "London");
     let csv = "id,url,name,location,mail\n\
         1,http://people.example/1,,,a@old.example\n\
         2,http://people.example/2,Bob,,\n\
@@ -233,7 +235,7 @@ fn a_resumed_crawl_keeps_the_list_of_repeated_lines() {
         "id,url,name,note\n1,http://people.example/1,,{note}\n1,http://people.example/2,,\n"
     );
     let seeds = work.write("people.csv", &csv);
-    let run = |web: &Web| crawl(&work, web).arg("--seeds").arg(&seeds);
+    let run = |web: &Web| crawl_command(&work, web).arg("--seeds").arg(&seeds);
     let first = run(&web)
         .args(["--max-pages", "1"])
         .finish()
@@ -254,7 +256,7 @@ fn a_resumed_crawl_keeps_the_list_of_repeated_lines() {
 #[test]
 fn a_corrected_value_in_the_seeds_is_taken() {
     let (web, work) = (Web::start(), Workplace::new());
-    serve(&web.site("people.example"), "/1", "name", "Ada");
+    serve_field(&web.site("people.example"), "/1", "name", "Ada");
     let line = |name: &str, mail: &str| {
         format!("id,url,name,location,mail\n1,http://people.example/1,{name},,{mail}\n")
     };

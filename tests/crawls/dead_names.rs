@@ -34,25 +34,25 @@ fn start_web(kind: &str, hosts: usize) -> Web {
     add_address(PUBLIC);
     let web = Web::start_on(public_address());
     for number in 0..hosts {
-        web.site(&host(kind, number))
+        web.site(&host_name(kind, number))
             .serve_otherwise(|_| page("T").into());
     }
     web
 }
 
-fn host(kind: &str, number: usize) -> String {
+fn host_name(kind: &str, number: usize) -> String {
     format!("{kind}-{number}.example")
 }
 
 /// The URLs of the pages in an order in which the hosts take turns.
-fn urls(kind: &str, hosts: usize, pages: usize, port: u16) -> Vec<String> {
+fn page_urls(kind: &str, hosts: usize, pages: usize, port: u16) -> Vec<String> {
     (0..pages)
         .flat_map(|page| (0..hosts).map(move |number| (page, number)))
-        .map(|(page, number)| format!("http://{}:{port}/{page}", host(kind, number)))
+        .map(|(page, number)| format!("http://{}:{port}/{page}", host_name(kind, number)))
         .collect()
 }
 
-fn crawl(work: &Workplace) -> Run {
+fn crawl_command(work: &Workplace) -> Run {
     work.plain_crawl()
         .replace_flag("--workers", "1")
         .args(["--delay", &DELAY.as_secs().to_string()])
@@ -66,8 +66,8 @@ fn crawl(work: &Workplace) -> Run {
 fn host_spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
     let visits = web.visits().pages();
     let span = |number| {
-        let of_host = visits.for_host(&host("healthy", number));
-        assert_eq!(of_host.len(), pages, "{}", host("healthy", number));
+        let of_host = visits.for_host(&host_name("healthy", number));
+        assert_eq!(of_host.len(), pages, "{}", host_name("healthy", number));
         let starts = || of_host.0.iter().map(|visit| visit.started_at);
         starts().max().expect("a page") - starts().min().expect("a page")
     };
@@ -93,9 +93,9 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
             let _names =
                 NameServer::start_replying(&names_folder.path(""), |name, _| reply_for_name(name));
             let work = Workplace::new();
-            let dead = urls("dead", DEAD, 2, port);
-            let healthy = urls("healthy", HEALTHY, PAGES, port);
-            let run = crawl(&work)
+            let dead = page_urls("dead", DEAD, 2, port);
+            let healthy = page_urls("healthy", HEALTHY, PAGES, port);
+            let run = crawl_command(&work)
                 .args(dead)
                 .args(healthy)
                 .finish()
@@ -125,8 +125,8 @@ fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
             let names =
                 NameServer::start_replying(&names_folder.path(""), |name, _| reply_for_name(name));
             let work = Workplace::new();
-            let urls = urls("slow", HOSTS, 1, web.plain_address().port());
-            let run = crawl(&work).args(urls).finish().expect_code(0);
+            let urls = page_urls("slow", HOSTS, 1, web.plain_address().port());
+            let run = crawl_command(&work).args(urls).finish().expect_code(0);
             assert_eq!(run.summary().outcome_count("ok"), HOSTS as u64);
             // A look-up sends one query for IPv4 addresses and one for IPv6 addresses.
             assert_eq!(names.question_count("slow-7.example"), 2);
@@ -145,10 +145,16 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
             // Each port is a separate origin, with its own robots.txt.
             let ports = 8_081..8_084;
             let urls: Vec<String> = ports
-                .flat_map(|port| [urls("dead", 1, 1, port), urls("missing", 1, 1, port)].concat())
+                .flat_map(|port| {
+                    [
+                        page_urls("dead", 1, 1, port),
+                        page_urls("missing", 1, 1, port),
+                    ]
+                    .concat()
+                })
                 .collect();
             let started = Instant::now();
-            crawl(&work).args(&urls).finish().expect_code(0);
+            crawl_command(&work).args(&urls).finish().expect_code(0);
             let outcomes = work.stored().outcomes();
             for url in &urls {
                 assert_eq!(outcomes[url], "dns_error", "{url}");
@@ -173,7 +179,9 @@ fn an_interrupted_crawl_does_not_wait_for_name_servers() {
             let work = Workplace::new();
             let names = NameServer::start_replying(&work.path(""), |name, _| reply_for_name(name));
             // The look-up of this name takes ten seconds, and the crawl is interrupted before.
-            let mut running = crawl(&work).args(urls("dead", 1, 1, 8_081)).start();
+            let mut running = crawl_command(&work)
+                .args(page_urls("dead", 1, 1, 8_081))
+                .start();
             running.wait_until("the name is asked for", |_| {
                 names.question_count("dead-0.example") > 0
             });

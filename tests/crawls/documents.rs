@@ -19,7 +19,7 @@ type StatusAndType = (&'static str, &'static str);
 
 /// For each document, its path, the server's answer, and the expected status and type in the store. The last element is
 /// `None` if the answer is not a document.
-fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
+fn document_answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     let paper = || pdf("A paper", "Contract number 4711 of the year");
     // A document after some other bytes, which shift all positions in its cross-reference table.
     let shifted = || [&b"sent by a printer\n"[..], &pdf("A paper", "number 4718")].concat();
@@ -125,7 +125,7 @@ fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     ]
 }
 
-fn mapping() -> Value {
+fn papers_mapping() -> Value {
     let from_text = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
     let meta = |name: &str| json!({"name": name, "processors": [{"type": "meta", "parameters": {"name": name}}]});
     // The processor `default` yields a constant value. A document without text must not get it.
@@ -139,16 +139,16 @@ fn mapping() -> Value {
     })
 }
 
-fn serve(site: &Site) -> Vec<String> {
+fn serve_answers(site: &Site) -> Vec<String> {
     let serve = |(path, answer, _): (&'static str, Page, _)| {
         site.serve(path, answer);
         site.url(path)
     };
-    answers().into_iter().map(serve).collect()
+    document_answers().into_iter().map(serve).collect()
 }
 
-fn crawl(work: &Workplace, web: &Web) -> Run {
-    work.write_json("mappings/papers.json", &mapping());
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
+    work.write_json("mappings/papers.json", &papers_mapping());
     work.crawl(web).replace_flag("--delay", "0.05")
 }
 
@@ -171,9 +171,9 @@ fn stored_documents(work: &Workplace) -> Map<String, Value> {
 fn documents_are_found_by_their_bytes_read_and_mapped() {
     let web = Web::start();
     let site = web.site(HOST);
-    let urls = serve(&site);
+    let urls = serve_answers(&site);
     let work = Workplace::new();
-    crawl(&work, &web)
+    crawl_command(&work, &web)
         .arg("--documents")
         .args(&urls)
         .finish()
@@ -181,7 +181,7 @@ fn documents_are_found_by_their_bytes_read_and_mapped() {
 
     let documents = stored_documents(&work);
     let pages = work.stored().pages();
-    for ((path, answer, expected), url) in answers().into_iter().zip(&urls) {
+    for ((path, answer, expected), url) in document_answers().into_iter().zip(&urls) {
         let stored = &documents[url];
         let Some((status, kind)) = expected else {
             assert_eq!(stored, &Value::Null, "{path}");
@@ -244,7 +244,10 @@ fn without_the_flag_documents_are_an_unsupported_type() {
     .serve("/notes", document("text/plain", "number 7"));
     let work = Workplace::new();
     let urls = ["/paper", "/hidden", "/notes"].map(|path| site.url(path));
-    crawl(&work, &web).args(&urls).finish().expect_code(0);
+    crawl_command(&work, &web)
+        .args(&urls)
+        .finish()
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&urls[0]], "unsupported_type");
     assert_eq!(outcomes[&urls[1]], "unsupported_type");
@@ -263,7 +266,7 @@ fn documents_with_the_same_text_are_the_same_and_equal_bytes_are_kept_once() {
     }
     let work = Workplace::new();
     let urls = ["/a.pdf", "/b.pdf", "/c.pdf"].map(|path| site.url(path));
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .arg("--keep-documents")
         .arg(work.path("kept"));
     run.args(&urls).finish().expect_code(0);
@@ -292,7 +295,7 @@ fn documents_with_the_same_text_are_the_same_and_equal_bytes_are_kept_once() {
 }
 
 /// A workbook in the format XLS, written by a Python library.
-fn workbook() -> Vec<u8> {
+fn make_workbook() -> Vec<u8> {
     let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let python = format!("{repository}/.cache/office-tools/venv/bin/python");
     let script = format!("{repository}/tests/office/workbook.py");
@@ -306,9 +309,12 @@ fn workbook() -> Vec<u8> {
 fn an_xls_of_another_program_is_read() {
     let web = Web::start();
     let site = web.site(HOST);
-    site.serve("/prices", document("application/vnd.ms-excel", workbook()));
+    site.serve(
+        "/prices",
+        document("application/vnd.ms-excel", make_workbook()),
+    );
     let work = Workplace::new();
-    let run = crawl(&work, &web).args(["--documents", &site.url("/prices")]);
+    let run = crawl_command(&work, &web).args(["--documents", &site.url("/prices")]);
     let found = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
     let mapping = json!({
         "name": "papers",

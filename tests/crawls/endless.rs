@@ -75,7 +75,7 @@ fn pages_that_only_repeat_themselves_are_crawled_more_slowly() {
 }
 
 /// Serves the site of each row on a separate host. Returns the URL at which the crawl of each site starts.
-fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
+fn serve_rows(web: &Web, rows: &[Row]) -> Vec<String> {
     let serve = |(host, start, shows): &Row| {
         let site = web.site(&format!("{host}.example"));
         site.serve_robots("User-agent: *\nDisallow: /denied/");
@@ -107,7 +107,7 @@ fn traps_whose_pages_are_never_equal_are_slowed_down() {
     let web = Web::start();
     let work = Workplace::new();
     let run = deep_crawl(&work, &web)
-        .args(serve(&web, &TRAPS))
+        .args(serve_rows(&web, &TRAPS))
         .args(["--max-time", "40s"])
         .finish();
     let fetched = count_fetched(&web, &TRAPS);
@@ -122,7 +122,7 @@ fn honest_sites_that_resemble_traps_are_fetched_to_their_end() {
     let web = Web::start();
     let work = Workplace::new();
     let run = deep_crawl(&work, &web)
-        .args(serve(&web, &SITES))
+        .args(serve_rows(&web, &SITES))
         .finish()
         .expect_code(0);
     let fetched = count_fetched(&web, &SITES);

@@ -35,7 +35,7 @@ fn crawl_three_profiles() -> Workplace {
     work
 }
 
-fn export(work: &Workplace, args: &[&str]) -> Finished {
+fn run_export(work: &Workplace, args: &[&str]) -> Finished {
     let store = format!("sqlite:{}", work.path("store.db").display());
     Run::new(["export", "--store", &store])
         .args(args)
@@ -47,7 +47,7 @@ fn export(work: &Workplace, args: &[&str]) -> Finished {
 fn export_writes_pages_and_records_as_json_lines() {
     let work = crawl_three_profiles();
     let lines = |what: &str| -> Vec<Value> {
-        let run = export(&work, &[what, "--format", "jsonl"]);
+        let run = run_export(&work, &[what, "--format", "jsonl"]);
         run.stdout
             .lines()
             .map(|line| serde_json::from_str(line).expect("a JSON value per line"))
@@ -75,7 +75,7 @@ fn export_writes_pages_and_records_as_json_lines() {
 #[test]
 fn export_writes_csv_for_programs_or_for_spreadsheets() {
     let work = crawl_three_profiles();
-    let run = export(&work, &["records", "--format", "csv"]);
+    let run = run_export(&work, &["records", "--format", "csv"]);
     let mut lines = run.stdout.lines();
     let header = lines.next().expect("a header");
     assert!(
@@ -90,7 +90,7 @@ fn export_writes_csv_for_programs_or_for_spreadsheets() {
     );
     assert!(run.stdout.contains("Zoë\u{1F600}"), "{}", run.stdout);
     assert!(run.stdout.contains(",=1+1"), "as it is: {}", run.stdout);
-    let run = export(&work, &["records", "--format", "csv", "--spreadsheet"]);
+    let run = run_export(&work, &["records", "--format", "csv", "--spreadsheet"]);
     assert!(
         run.stdout.contains(",'=1+1"),
         "a formula is disarmed: {}",
@@ -111,11 +111,11 @@ fn an_export_of_nothing_says_so() {
             "no pages of the crawl `nosuch`",
         ),
     ] {
-        let run = export(&work, &args);
+        let run = run_export(&work, &args);
         assert_eq!(run.stdout, "");
         assert!(run.stderr.contains(reported), "{}", run.stderr);
     }
-    assert_eq!(export(&work, &["pages"]).stderr, "");
+    assert_eq!(run_export(&work, &["pages"]).stderr, "");
 }
 
 #[test]
@@ -174,12 +174,12 @@ fn exported_records_are_seeds_again() {
             &["records", "--format", "csv", "--sources"][..],
         ),
     ] {
-        let seeds = work.write(name, export(&work, args).stdout);
+        let seeds = work.write(name, run_export(&work, args).stdout);
         assert_is_complete(&crawl_again(&seeds));
     }
     let without = work.write(
         "none.csv",
-        export(&work, &["records", "--format", "csv"]).stdout,
+        run_export(&work, &["records", "--format", "csv"]).stdout,
     );
     let web = Web::start();
     let refused = Workplace::new()
@@ -198,7 +198,7 @@ fn exported_pages_are_seeds_again() {
         ("again.jsonl", &["pages"][..]),
         ("again.csv", &["pages", "--format", "csv"][..]),
     ] {
-        let seeds = work.write(name, export(&work, args).stdout);
+        let seeds = work.write(name, run_export(&work, args).stdout);
         let web = Web::start();
         let site = web.site("x.example");
         let again = Workplace::new();
@@ -225,7 +225,7 @@ fn export_parquet(work: &Workplace, args: &[&str]) -> Parquet {
     let file = work.path("export.parquet");
     let output = file.to_str().expect("a path of ours");
     let args = [args, &["--format", "parquet", "--output", output]].concat();
-    export(work, &args);
+    run_export(work, &args);
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = Command::new(tests.join("../.cache/parquet-tools/venv/bin/python"))
         .arg(tests.join("parquet/read.py"))
@@ -248,7 +248,7 @@ fn export_parquet(work: &Workplace, args: &[&str]) -> Parquet {
 }
 
 fn export_json_lines(work: &Workplace, what: &str) -> Vec<Value> {
-    let lines = export(work, &[what]).stdout;
+    let lines = run_export(work, &[what]).stdout;
     lines
         .lines()
         .map(|line| serde_json::from_str(line).expect("a JSON value per line"))
@@ -400,7 +400,7 @@ fn no_number_of_a_table_loses_digits_on_its_way_through_the_store() {
 
     let records = export_json_lines(&work, "records");
     let rows = export_parquet(&work, &["records"]).rows;
-    let csv = export(&work, &["records", "--format", "csv"]).stdout;
+    let csv = run_export(&work, &["records", "--format", "csv"]).stdout;
     for (id, (number, expected)) in NUMBERS.iter().enumerate() {
         let id = id.to_string();
         let of = |rows: &[Value], key: &str| rows.iter().find(|row| row[key] == id).cloned();

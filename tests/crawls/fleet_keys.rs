@@ -24,7 +24,7 @@ fn serve_small_sites(web: &Web, name: &str, sites: usize) -> Vec<String> {
 }
 
 /// Drains processes, with the supervisors before the dispatcher, and waits until all have ended successfully.
-fn drain(processes: Vec<Running>) -> Vec<Finished> {
+fn terminate_all(processes: Vec<Running>) -> Vec<Finished> {
     let ended = processes.into_iter().map(|process| {
         process.signal(Signal::TERM);
         process.finish().expect_code(0)
@@ -61,7 +61,7 @@ fn a_fleet_with_keys_crawls_and_its_secrets_are_nowhere_but_in_their_files() {
             seen.push((path.clone(), fs::read(path).expect("it lives")));
         }
     }
-    for ended in drain(vec![supervisor, dispatcher]) {
+    for ended in terminate_all(vec![supervisor, dispatcher]) {
         seen.push(("output".into(), (ended.stdout + &ended.stderr).into_bytes()));
     }
     for file in files_under(&fleet.work.path("")) {
@@ -98,7 +98,7 @@ fn with_keys_a_fleet_works_across_machines() {
                 let crawl = client.open_crawl("far", &serve_small_sites(&web, "far", 2));
                 let status = client.wait_until_finished(&crawl);
                 assert_eq!(status["outcomes"], json!({"ok": 2}), "{status}");
-                drain(vec![supervisor, dispatcher]);
+                terminate_all(vec![supervisor, dispatcher]);
             }
         },
     );
@@ -195,7 +195,7 @@ fn a_fleet_with_keys_outlives_its_dispatcher() {
     let second = client.open_crawl("second", &urls[3..]);
     let status = client.wait_until_finished(&second);
     assert_eq!(status["outcomes"], json!({"ok": 3}), "{status}");
-    drain(vec![supervisor, dispatcher]);
+    terminate_all(vec![supervisor, dispatcher]);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_key_added_while_the_fleet_runs_is_admitted_without_a_restart() {
         .expect_code(0);
     let status = client.wait_until_finished(&crawl);
     assert_eq!(status["outcomes"], json!({"ok": 2}), "{status}");
-    drain(vec![supervisor, dispatcher]);
+    terminate_all(vec![supervisor, dispatcher]);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_revoked_supervisor_gets_no_more_tasks_and_another_does_them() {
     let status = client.wait_until_finished(&second);
     assert_eq!(status["outcomes"], json!({"ok": 3}), "{status}");
     drop(old);
-    drain(vec![new, dispatcher]);
+    terminate_all(vec![new, dispatcher]);
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn a_client_is_refused_requests_reserved_for_the_command() {
         client.request(&json!({"action": "status"}))["supervisors"],
         json!([])
     );
-    drain(vec![dispatcher]);
+    terminate_all(vec![dispatcher]);
 }
 
 #[test]
@@ -321,5 +321,5 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
         "once a minute"
     );
     drop(thief);
-    drain(vec![one_of_many, dispatcher]);
+    terminate_all(vec![one_of_many, dispatcher]);
 }

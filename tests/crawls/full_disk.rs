@@ -25,7 +25,7 @@ fn heavy_page(number: usize) -> Page {
     page(&number.to_string()).html(links)
 }
 
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     let urls = (0..SITES).flat_map(|site| {
         (0..PAGES_PER_SITE).map(move |number| format!("http://heavy{site}.example/{number}"))
     });
@@ -52,7 +52,7 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
             let folder = tempfile::tempdir().expect("a temporary folder");
             mount_small_disk(folder.path(), 6 << 10, false);
             let work = Workplace::in_folder(folder.path());
-            let run = crawl(&work, &web).finish();
+            let run = crawl_command(&work, &web).finish();
             let run = run.expect_code(17);
             let sentence = run.one_sentence();
             assert!(
@@ -78,7 +78,7 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
                 before < SITES * PAGES_PER_SITE,
                 "the disk was large enough for everything"
             );
-            crawl(&work, &web).finish().expect_code(0);
+            crawl_command(&work, &web).finish().expect_code(0);
             let after = work.stored().outcomes();
             assert_eq!(after.len(), SITES * PAGES_PER_SITE);
             assert!(after.values().all(|outcome| outcome == "ok"), "{after:#?}");

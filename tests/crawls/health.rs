@@ -35,14 +35,14 @@ fn new_page(number: usize) -> Page {
 }
 
 /// Serves pages with the old layout for the numbers below [`BEFORE`], and pages made by `other` for all higher numbers.
-fn serve(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
+fn serve_old_then(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
     site.serve_otherwise(move |request| match parse_number(&request.path) {
         number if number < BEFORE => old_page(number).into(),
         number => other(number).into(),
     });
 }
 
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     crawl_of(work, web, BEFORE + AFTER)
 }
 
@@ -101,9 +101,9 @@ fn assert_layout_changed(report: &Value) {
 #[test]
 fn fields_that_are_lost_together_are_one_alert_everywhere() {
     let web = Web::start();
-    serve(&web.site(HOST), new_page);
+    serve_old_then(&web.site(HOST), new_page);
     let work = Workplace::new();
-    let run = crawl(&work, &web).finish().expect_code(0);
+    let run = crawl_command(&work, &web).finish().expect_code(0);
     let alerts = &run.summary().json["found"]["alerts"];
     assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts}");
     assert_eq!(alert_fields(&alerts[0]), ["location", "name"]);
@@ -138,7 +138,7 @@ fn fields_that_are_lost_together_are_one_alert_everywhere() {
     let listed = read(String::from("pages.jsonl"));
     assert_eq!(listed.lines().count(), 40);
     // A second crawl of the same pages changes nothing. The summary for people contains the alert.
-    let again = crawl(&work, &web)
+    let again = crawl_command(&work, &web)
         .replace_flag("--summary", "human")
         .finish()
         .expect_code(0);
@@ -164,15 +164,15 @@ fn count_samples(work: &Workplace) -> u64 {
 #[test]
 fn pages_for_repairs_are_removed_with_old_pages_and_only_kept_if_wanted() {
     let web = Web::start();
-    serve(&web.site(HOST), new_page);
+    serve_old_then(&web.site(HOST), new_page);
     let work = Workplace::new();
-    let refused = crawl(&work, &web).env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
+    let refused = crawl_command(&work, &web).env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
     refused.finish().expect_code(0);
     assert_eq!(count_samples(&work), 0);
     assert_layout_changed(&health_report(&sqlite_uri(&work)));
 
     let work = Workplace::new();
-    let again = || crawl(&work, &web).args(["--refresh-after", "0s"]);
+    let again = || crawl_command(&work, &web).args(["--refresh-after", "0s"]);
     again().finish().expect_code(0);
     assert!(count_samples(&work) > 40, "{}", count_samples(&work));
     let store = sqlite_uri(&work);
@@ -198,7 +198,7 @@ fn pages_for_repairs_are_removed_with_old_pages_and_only_kept_if_wanted() {
 fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
     let database = fresh_database();
     let web = Web::start();
-    serve(&web.site(HOST), new_page);
+    serve_old_then(&web.site(HOST), new_page);
     let work = Workplace::new();
     // MongoDB may return pages that were saved together in any order. The pages before and after the change are saved
     // by separate crawls, so that their order is clear.
@@ -223,7 +223,7 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
 #[test]
 fn blocked_pages_are_no_change_of_the_layout() {
     let web = Web::start();
-    serve(&web.site(HOST), old_page);
+    serve_old_then(&web.site(HOST), old_page);
     let mut urls: Vec<String> = (0..BEFORE)
         .map(|number| format!("http://{HOST}/{number}"))
         .collect();
@@ -251,10 +251,10 @@ fn blocked_pages_are_no_change_of_the_layout() {
 #[test]
 fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
     let web = Web::start();
-    serve(&web.site(HOST), new_page);
+    serve_old_then(&web.site(HOST), new_page);
     let work = Workplace::new();
     for pages in [40, 110, 170] {
-        let running = crawl(&work, &web).start();
+        let running = crawl_command(&work, &web).start();
         web.log()
             .wait_until("it continues", |visits| visits.pages().len() > pages);
         for process in running.processes() {
@@ -262,14 +262,14 @@ fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
         }
         running.finish();
     }
-    crawl(&work, &web).finish().expect_code(0);
+    crawl_command(&work, &web).finish().expect_code(0);
     assert_layout_changed(&health_report(&sqlite_uri(&work)));
 }
 
 #[test]
 fn known_values_that_pages_no_longer_have_raise_an_alert() {
     let web = Web::start();
-    serve(&web.site(HOST), |number| {
+    serve_old_then(&web.site(HOST), |number| {
         old_page(number + 1_000).field("email", "x@y.example")
     });
     let work = Workplace::new();
@@ -295,11 +295,11 @@ fn write_alternative_mapping(work: &Workplace) {
 
 fn an_alternative_that_begins_to_serve_is_reported(store: Option<&str>) {
     let web = Web::start();
-    serve(&web.site(HOST), new_page);
+    serve_old_then(&web.site(HOST), new_page);
     let work = Workplace::new();
     write_alternative_mapping(&work);
     let store = store.map_or_else(|| sqlite_uri(&work), str::to_owned);
-    let run = || crawl(&work, &web).replace_flag("--store", &store);
+    let run = || crawl_command(&work, &web).replace_flag("--store", &store);
     let found = &run().finish().expect_code(0).summary().json["found"];
     assert_eq!(
         found["mappings"]["profile"]["fields"]["name"]["empty"], 0,
@@ -366,7 +366,11 @@ fn an_alternative_that_serves_every_third_page_from_the_start_is_not_reported() 
         });
     let work = Workplace::new();
     write_alternative_mapping(&work);
-    let found = &crawl(&work, &web).finish().expect_code(0).summary().json["found"];
+    let found = &crawl_command(&work, &web)
+        .finish()
+        .expect_code(0)
+        .summary()
+        .json["found"];
     assert_eq!(
         found["mappings"]["profile"]["fields"]["name"]["empty"], 0,
         "{found:#}"

@@ -41,7 +41,7 @@ fn every_content_encoding_is_decoded() {
 }
 
 /// HTML bytes: an ASCII head, followed by an `<h1>` whose text may be in any charset.
-fn heading(head: &str, text: &[u8]) -> Vec<u8> {
+fn html_with_heading(head: &str, text: &[u8]) -> Vec<u8> {
     [head.as_bytes(), b"<h1>", text, b"</h1>"].concat()
 }
 
@@ -56,29 +56,38 @@ fn charset_cases() -> Vec<(&'static str, Page, &'static str)> {
     vec![
         (
             "/header",
-            document("text/html; charset=windows-1251", heading("", privet)),
+            document(
+                "text/html; charset=windows-1251",
+                html_with_heading("", privet),
+            ),
             "Привет",
         ),
         (
             "/quoted-header",
-            document("text/html;charset=\"Windows-1251\"", heading("", privet)),
+            document(
+                "text/html;charset=\"Windows-1251\"",
+                html_with_heading("", privet),
+            ),
             "Привет",
         ),
         (
             "/meta",
-            document("text/html", heading("<meta charset=shift_jis>", nihon)),
+            document(
+                "text/html",
+                html_with_heading("<meta charset=shift_jis>", nihon),
+            ),
             "日本",
         ),
         (
             "/http-equiv",
-            document("text/html", heading(http_equiv, privet)),
+            document("text/html", html_with_heading(http_equiv, privet)),
             "Привет",
         ),
         (
             "/header-wins-over-meta",
             document(
                 "text/html; charset=utf-8",
-                heading("<meta charset=shift_jis>", "é".as_bytes()),
+                html_with_heading("<meta charset=shift_jis>", "é".as_bytes()),
             ),
             "é",
         ),
@@ -89,56 +98,65 @@ fn charset_cases() -> Vec<(&'static str, Page, &'static str)> {
         ),
         (
             "/no-charset-utf-8",
-            document("text/html", heading("", "Zoë".as_bytes())),
+            document("text/html", html_with_heading("", "Zoë".as_bytes())),
             "Zoë",
         ),
         (
             "/no-charset-latin",
-            document("text/html", heading("", b"Zo\xeb \x80")),
+            document("text/html", html_with_heading("", b"Zo\xeb \x80")),
             "Zoë €",
         ),
         (
             "/wrong-charset",
-            document("text/html; charset=utf-8", heading("", b"Zo\xeb")),
+            document("text/html; charset=utf-8", html_with_heading("", b"Zo\xeb")),
             "Zoë",
         ),
         (
             "/wrong-charset-latin",
             document(
                 "text/html; charset=iso-8859-1",
-                heading("", "Zoë".as_bytes()),
+                html_with_heading("", "Zoë".as_bytes()),
             ),
             "Zoë",
         ),
         (
             "/damaged-utf-8",
-            document("text/html; charset=utf-8", heading("", b"Zo\xc3\xab \xeb")),
+            document(
+                "text/html; charset=utf-8",
+                html_with_heading("", b"Zo\xc3\xab \xeb"),
+            ),
             "Zoë \u{fffd}",
         ),
         (
             "/xhtml",
-            document("application/xhtml+xml", heading("", "ok".as_bytes())),
+            document(
+                "application/xhtml+xml",
+                html_with_heading("", "ok".as_bytes()),
+            ),
             "ok",
         ),
         (
             "/list-of-types",
             document(
                 "text/html; charset=windows-1251, text/html",
-                heading("", privet),
+                html_with_heading("", privet),
             ),
             "Привет",
         ),
         (
             "/two-headers",
-            document("text/html; charset=windows-1251", heading("", privet))
-                .header("content-type", "text/html"),
+            document(
+                "text/html; charset=windows-1251",
+                html_with_heading("", privet),
+            )
+            .header("content-type", "text/html"),
             "Привет",
         ),
         (
             "/declared-in-a-script",
             document(
                 "text/html",
-                heading("<script>w('<meta charset=shift_jis>')</script>", b"Zo\xeb"),
+                html_with_heading("<script>w('<meta charset=shift_jis>')</script>", b"Zo\xeb"),
             ),
             "Zoë",
         ),
@@ -146,7 +164,7 @@ fn charset_cases() -> Vec<(&'static str, Page, &'static str)> {
             "/late-and-7-bit",
             document(
                 "text/html",
-                heading(
+                html_with_heading(
                     &format!("{}<meta charset=iso-2022-jp>", " ".repeat(2000)),
                     b"\x1b$B$\"\x1b(B",
                 ),

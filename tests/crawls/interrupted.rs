@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, serve_wide_web};
 
-fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
+fn crawl_command(work: &Workplace, web: &Web, roots: &[String]) -> Run {
     work.crawl(web).args(roots)
 }
 
@@ -19,7 +19,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    let running = crawl(&work, &web, &roots)
+    let running = crawl_command(&work, &web, &roots)
         .replace_flag("--progress", "plain")
         .start();
     web.log()
@@ -34,7 +34,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
     assert_eq!(stored.len(), fetched, "what was fetched was stored");
     assert_eq!(first.summary().tasks(), fetched as u64);
 
-    let second = crawl(&work, &web, &roots).finish().expect_code(0);
+    let second = crawl_command(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
     assert_eq!(
         repeated_pages(&web),
@@ -49,7 +49,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
     );
     web.visits().assert_polite(Duration::from_millis(200));
 
-    let third = crawl(&work, &web, &roots).finish().expect_code(0);
+    let third = crawl_command(&work, &web, &roots).finish().expect_code(0);
     assert_eq!(
         repeated_pages(&web),
         BTreeMap::new(),
@@ -63,18 +63,18 @@ fn a_crawl_is_resumed_only_with_its_original_scope() {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    crawl(&work, &web, &roots)
+    crawl_command(&work, &web, &roots)
         .args(["--max-pages", "9"])
         .finish()
         .expect_code(12);
     let fetched = web.visits().len();
-    let other = crawl(&work, &web, &roots).args(["--deny-regex", "/1"]);
+    let other = crawl_command(&work, &web, &roots).args(["--deny-regex", "/1"]);
     let refused = other.finish().expect_code(2);
     for reported in ["--deny-regex is `/1` and was ``", "another --crawl"] {
         assert!(refused.stderr.contains(reported), "{}", refused.stderr);
     }
     assert_eq!(web.visits().len(), fetched);
-    crawl(&work, &web, &roots).finish().expect_code(0);
+    crawl_command(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
 }
 
@@ -85,7 +85,7 @@ fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
     // The slow answers of this site keep the drain waiting.
     web.site("w0.example").set_latency(Duration::from_secs(20));
     let work = Workplace::new();
-    let mut running = crawl(&work, &web, &roots).start();
+    let mut running = crawl_command(&work, &web, &roots).start();
     web.log().wait_until("the slow site is asked", |visits| {
         visits.len() > 18 && !visits.for_host("w0.example").is_empty()
     });
@@ -100,7 +100,7 @@ fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
             of_slow.0.last().is_some_and(|visit| visit.cut_short)
         });
     web.site("w0.example").set_latency(Duration::ZERO);
-    crawl(&work, &web, &roots).finish().expect_code(0);
+    crawl_command(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
 }
 
@@ -109,7 +109,7 @@ fn sigterm_drains_too() {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    let running = crawl(&work, &web, &roots).start();
+    let running = crawl_command(&work, &web, &roots).start();
     web.log()
         .wait_until("some pages are fetched", |visits| visits.pages().len() > 9);
     running.signal(Signal::TERM);
@@ -122,7 +122,7 @@ fn max_pages_stops_politely_and_can_be_continued() {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    let run = crawl(&work, &web, &roots)
+    let run = crawl_command(&work, &web, &roots)
         .args(["--max-pages", "12"])
         .finish()
         .expect_code(12);
@@ -131,7 +131,7 @@ fn max_pages_stops_politely_and_can_be_continued() {
     assert!((12..12 + SITES).contains(&fetched), "{fetched} pages");
     assert_eq!(run.summary().pages() as usize, fetched);
     assert_eq!(work.stored().pages().len(), fetched);
-    crawl(&work, &web, &roots).finish().expect_code(0);
+    crawl_command(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
     assert_eq!(repeated_pages(&web), BTreeMap::new());
 }

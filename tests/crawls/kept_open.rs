@@ -20,7 +20,7 @@ fn serve_failing_first(site: &Site, path: &str, times: usize, how: Script, then:
     });
 }
 
-fn crawl(web: &Web, site: &Site, delay: &str) -> Workplace {
+fn crawl_all_pages(web: &Web, site: &Site, delay: &str) -> Workplace {
     let work = Workplace::new();
     let urls = (0..PAGES).map(|number| site.url(&format!("/{number}")));
     let run = work.crawl(web).replace_flag("--delay", delay);
@@ -38,7 +38,7 @@ fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
             // the request is repeated.
             serve_failing_first(&site, &format!("/{number}"), 1, how.clone(), page("T"));
         }
-        let work = crawl(&web, &site, "0.2");
+        let work = crawl_all_pages(&web, &site, "0.2");
         let outcomes = work.stored().outcomes();
         assert!(
             outcomes.values().all(|outcome| outcome == "ok"),
@@ -74,7 +74,7 @@ fn a_request_answered_with_408_on_a_used_connection_is_repeated() {
     for number in 0..PAGES {
         serve_failing_first(&site, &format!("/{number}"), 1, late.clone(), page("T"));
     }
-    let outcomes = crawl(&web, &site, "0.2").stored().outcomes();
+    let outcomes = crawl_all_pages(&web, &site, "0.2").stored().outcomes();
     assert!(
         outcomes.values().all(|outcome| outcome == "ok"),
         "{outcomes:?}"

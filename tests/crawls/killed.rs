@@ -14,7 +14,7 @@ const DELAY: Duration = Duration::from_millis(200);
 /// were fetched but not yet stored.
 const IN_FLIGHT: usize = 12;
 
-fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
+fn crawl_command(work: &Workplace, web: &Web, roots: &[String]) -> Run {
     work.crawl(web).args(roots)
 }
 
@@ -31,7 +31,7 @@ fn a_killed_worker_is_replaced_and_its_tasks_are_done() {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    let mut running = crawl(&work, &web, &roots).start();
+    let mut running = crawl_command(&work, &web, &roots).start();
     web.log()
         .wait_until("the crawl is under way", |visits| visits.pages().len() > 12);
     let killed = running.kill_role("worker");
@@ -51,7 +51,7 @@ fn every_worker_may_be_killed_again_and_again() {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    let mut running = crawl(&work, &web, &roots).start();
+    let mut running = crawl_command(&work, &web, &roots).start();
     for round in 1..=3 {
         web.log()
             .wait_until("it continues", |visits| visits.pages().len() > round * 12);
@@ -71,7 +71,7 @@ fn kill_and_resume(victims: impl Fn(&str) -> bool) {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    let running = crawl(&work, &web, &roots).start();
+    let running = crawl_command(&work, &web, &roots).start();
     web.log()
         .wait_until("the crawl is under way", |visits| visits.pages().len() > 18);
     for process in running.processes() {
@@ -88,7 +88,7 @@ fn kill_and_resume(victims: impl Fn(&str) -> bool) {
     if ended.status.code() == Some(0) {
         panic!("a crawl cannot be done without them: {}", ended.stderr);
     }
-    crawl(&work, &web, &roots).finish().expect_code(0);
+    crawl_command(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
     assert_little_was_repeated(&web, 1);
     web.visits().assert_polite(DELAY);
@@ -124,13 +124,13 @@ fn assert_survives_death_of(role: &str) {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    let mut running = crawl(&work, &web, &roots).start();
+    let mut running = crawl_command(&work, &web, &roots).start();
     web.log()
         .wait_until("the crawl is under way", |visits| visits.pages().len() > 18);
     running.kill_role(role);
     let ended = running.finish();
     if ended.status.code() != Some(0) {
-        crawl(&work, &web, &roots).finish().expect_code(0);
+        crawl_command(&work, &web, &roots).finish().expect_code(0);
     }
     assert_complete(&work);
     assert_little_was_repeated(&web, 1);
@@ -142,7 +142,7 @@ fn a_stopped_worker_delays_nothing_for_ever() {
     let web = Web::start();
     let roots = serve_wide_web(&web);
     let work = Workplace::new();
-    let mut running = crawl(&work, &web, &roots).start();
+    let mut running = crawl_command(&work, &web, &roots).start();
     web.log()
         .wait_until("the crawl is under way", |visits| visits.pages().len() > 12);
     let stopped = running.wait_for_role("worker", 2).remove(0);

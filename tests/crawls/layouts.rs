@@ -58,7 +58,7 @@ fn story_page(number: usize, has_all: bool) -> String {
     ))
 }
 
-fn mapping() -> Value {
+fn shop_mapping() -> Value {
     let field = |name: &str| {
         let expression = format!("//*[@class='{name}']/text()");
         json!({"name": name, "processors": [{"type": "xpath", "parameters": {"expression": expression}}]})
@@ -105,7 +105,7 @@ impl Shop {
             page("").html(looks(number, has_all)).into()
         });
         let work = Workplace::new();
-        work.write_json("mappings/shop.json", &mapping());
+        work.write_json("mappings/shop.json", &shop_mapping());
         let _ = fs::remove_file(work.path("mappings/profile.json"));
         Shop {
             web,

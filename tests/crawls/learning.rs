@@ -31,7 +31,7 @@ fn workplace() -> Workplace {
     work
 }
 
-fn learn(work: &Workplace, args: &[&str]) -> Run {
+fn learn_command(work: &Workplace, args: &[&str]) -> Run {
     Run::new(["mapping", "learn"])
         .args(args)
         .in_folder(work.path("."))
@@ -114,7 +114,7 @@ fn learned_from_a_folder_and_csv() {
         "--output",
         "people.json",
     ];
-    let run = learn(&work, &args).finish().expect_code(0);
+    let run = learn_command(&work, &args).finish().expect_code(0);
     for reported in [
         "name",
         "born",
@@ -126,18 +126,21 @@ fn learned_from_a_folder_and_csv() {
     }
     assert_fills(&work, &web, "people.json");
     // The file exists now, so the command refuses to overwrite it without a flag.
-    let again = learn(&work, &args).finish().expect_code(2);
+    let again = learn_command(&work, &args).finish().expect_code(2);
     assert!(
         again.stderr.contains("use --force to replace it"),
         "{}",
         again.stderr
     );
-    learn(&work, &args).arg("--force").finish().expect_code(0);
+    learn_command(&work, &args)
+        .arg("--force")
+        .finish()
+        .expect_code(0);
     // Without an output file, the command prints the mapping and nothing else to standard output.
-    let printed = learn(&work, &args[..4]).finish().expect_code(0);
+    let printed = learn_command(&work, &args[..4]).finish().expect_code(0);
     let written = std::fs::read_to_string(work.path("people.json")).unwrap();
     assert_eq!(printed.stdout, written);
-    let reported = learn(&work, &args[..4])
+    let reported = learn_command(&work, &args[..4])
         .args(["--format", "json"])
         .finish()
         .expect_code(0);
@@ -179,7 +182,7 @@ fn each_learned_mapping_is_named_after_its_own_site() {
         "--format",
         "json",
     ];
-    let reported = parse_report(&learn(&work, &args).finish().expect_code(0));
+    let reported = parse_report(&learn_command(&work, &args).finish().expect_code(0));
     let mappings = reported["mappings"].as_array().unwrap();
     assert_eq!(mappings.len(), 2, "{reported}");
     for mapping in mappings {
@@ -219,7 +222,7 @@ fn learned_from_an_archive_with_redirects() {
         "--output",
         "people.json",
     ];
-    learn(&work, &args).finish().expect_code(0);
+    learn_command(&work, &args).finish().expect_code(0);
     assert_fills(&work, &web, "people.json");
 }
 
@@ -245,7 +248,7 @@ fn assert_learns_from_kept_bodies(store: &str, work: &Workplace) {
         "--output",
         "people.json",
     ];
-    learn(work, &args).finish().expect_code(0);
+    learn_command(work, &args).finish().expect_code(0);
     assert_eq!(web.visits().len(), before, "nothing is fetched");
     assert_fills(work, &web, "people.json");
 }
@@ -273,7 +276,7 @@ fn learned_from_the_kept_bodies_of_a_crawl() {
         "--store",
         "sqlite:store.db",
     ];
-    let run = learn(&work, &none).finish().expect_code(1);
+    let run = learn_command(&work, &none).finish().expect_code(1);
     assert!(run.stderr.contains("no crawl local/none"), "{}", run.stderr);
 }
 
@@ -314,7 +317,7 @@ fn learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
             "--fetch",
             "9",
         ];
-        learn(&work, &args)
+        learn_command(&work, &args)
             .args([
                 "--allow-private-networks",
                 "--output",
@@ -359,7 +362,7 @@ fn a_wrong_value_among_many_does_not_mislead() {
         "--output",
         "people.json",
     ];
-    let reported = learn(&work, &args)
+    let reported = learn_command(&work, &args)
         .args(["--format", "json"])
         .finish()
         .expect_code(0);
@@ -472,7 +475,7 @@ fn useless_input_is_refused_with_a_reason() {
             "expected the page's URL",
         ),
     ] {
-        let run = learn(&work, args).finish().expect_code(code);
+        let run = learn_command(&work, args).finish().expect_code(code);
         assert!(run.stderr.contains(reported), "{reported}: {}", run.stderr);
     }
     assert_eq!(page_count(), PEOPLE + made_site::BOOKS);

@@ -94,7 +94,7 @@ fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
         urls.extend((0..6).map(|number| site.url(&format!("/{number}"))));
     }
     let work = Workplace::new();
-    let run = patience::crawl(&work, &web, "60s").args(&urls);
+    let run = patience::crawl_command(&work, &web, "60s").args(&urls);
     run.finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     let lost: Vec<_> = outcomes.iter().filter(|(_, code)| *code != "ok").collect();
@@ -119,7 +119,7 @@ fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
     site.serve("/gone", status(404).header("retry-after", "3600"));
     let work = Workplace::new();
     let pages = (0..20).map(|number| site.url(&format!("/{number}")));
-    patience::crawl(&work, &web, "5s")
+    patience::crawl_command(&work, &web, "5s")
         .args([site.url("/closed"), site.url("/gone")])
         .args(pages)
         .finish()
@@ -148,7 +148,9 @@ fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     });
     let work = Workplace::new();
     let urls = (0..10).map(|number| site.url(&format!("/{number}")));
-    let run = patience::crawl(&work, &web, "10s").args(urls).finish();
+    let run = patience::crawl_command(&work, &web, "10s")
+        .args(urls)
+        .finish();
     let run = run.expect_code(0);
     assert_eq!(run.summary().outcome_count("http_error"), 10);
     assert_eq!(site.visits().pages().len(), 1);
@@ -184,7 +186,7 @@ fn a_page_that_always_fails_ends_no_other() {
         }
     }
     let work = Workplace::new();
-    let run = patience::crawl(&work, &web, "5s").args(&urls);
+    let run = patience::crawl_command(&work, &web, "5s").args(&urls);
     run.finish().expect_code(0);
     assert_all_others_are_ok(&work, &closed, urls.len());
 }
@@ -226,7 +228,7 @@ fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
     hub.serve(&format!("/{CHAIN}"), last);
     let work = Workplace::new();
     let depth = (CHAIN + 1).to_string();
-    patience::crawl(&work, &web, "3s")
+    patience::crawl_command(&work, &web, "3s")
         .args(["--follow", "all", "--depth", &depth])
         .args(&urls)
         .finish()

@@ -11,7 +11,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 const SITE: &str = "authors.example";
 
 /// Serves a list of several pages, each of which links to the next one.
-fn serve(web: &Web) {
+fn serve_work_lists(web: &Web) {
     let site = web.site(SITE);
     for (number, works) in [
         (1, ["Notes", "Poems"]),
@@ -29,11 +29,11 @@ fn serve(web: &Web) {
     }
 }
 
-fn works() -> Value {
+fn expected_works() -> Value {
     json!(["Notes", "Poems", "Letters", "x;y", "Plays"])
 }
 
-fn mapping() -> Value {
+fn mapping_with_works() -> Value {
     let mut mapping = profile_mapping();
     let css = json!({"type": "css", "parameters": {"selector": "li.work"}});
     let works = json!({"name": "works", "multiple": true, "continues": true, "processors": [css, {"type": "trim"}]});
@@ -41,16 +41,16 @@ fn mapping() -> Value {
     mapping
 }
 
-fn workplace() -> Workplace {
+fn create_workplace() -> Workplace {
     let work = Workplace::new();
-    work.write_json("mappings/profile.json", &mapping());
+    work.write_json("mappings/profile.json", &mapping_with_works());
     let url = format!("http://{SITE}/works/1");
     let record = json!({"id": "1", "urls": [url], "fields": {"works": null}});
     work.write_lines("authors.jsonl", &[record]);
     work
 }
 
-fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
+fn crawl_command(work: &Workplace, web: &Web, store: &str) -> Run {
     let seeds = work.path("authors.jsonl");
     let crawl = work.crawl(web).replace_flag("--store", store);
     crawl.args(["--depth", "2", "--seeds"]).arg(seeds)
@@ -65,11 +65,11 @@ fn only_record(store: &str) -> Value {
 /// Checks that a failed page of a list leaves a gap in the list of values, and that a retry of the page closes the gap.
 fn assert_gap_is_closed(store: &str) {
     let web = Web::start();
-    serve(&web);
+    serve_work_lists(&web);
     let site = web.site(SITE);
-    let work = workplace();
+    let work = create_workplace();
     site.serve("/works/2", status(404));
-    let summary = crawl(&work, &web, store)
+    let summary = crawl_command(&work, &web, store)
         .finish()
         .expect_code(0)
         .summary()
@@ -80,11 +80,11 @@ fn assert_gap_is_closed(store: &str) {
     let record = only_record(store);
     assert_eq!(record["fields"]["works"], Value::Null, "{record}");
     assert_eq!(record["missing"], json!(["works"]));
-    serve(&web);
-    let again = crawl(&work, &web, store).args(["--retry", "http_error"]);
+    serve_work_lists(&web);
+    let again = crawl_command(&work, &web, store).args(["--retry", "http_error"]);
     let summary = again.finish().expect_code(0).summary().json.clone();
     assert_eq!(summary["records"]["resolved"], 1, "{summary}");
-    assert_eq!(only_record(store)["fields"]["works"], works());
+    assert_eq!(only_record(store)["fields"]["works"], expected_works());
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn a_list_with_a_hole_is_filled_once_it_is_closed_in_mongodb() {
 #[test]
 fn a_list_is_whole_after_a_kill_in_the_middle() {
     let web = Web::start();
-    serve(&web);
-    let work = workplace();
+    serve_work_lists(&web);
+    let work = create_workplace();
     let store = format!("sqlite:{}", work.path("store.db").display());
-    let running = crawl(&work, &web, &store).start();
+    let running = crawl_command(&work, &web, &store).start();
     web.log().wait_until("two pages are asked for", |visits| {
         visits.pages().len() == 2
     });
@@ -118,17 +118,17 @@ fn a_list_is_whole_after_a_kill_in_the_middle() {
     }
     running.finish();
     assert_eq!(only_record(&store)["fields"]["works"], Value::Null);
-    crawl(&work, &web, &store).finish().expect_code(0);
-    assert_eq!(only_record(&store)["fields"]["works"], works());
+    crawl_command(&work, &web, &store).finish().expect_code(0);
+    assert_eq!(only_record(&store)["fields"]["works"], expected_works());
 }
 
 /// A record that is fed late is also filled from pages that were fetched before. The rules are the same.
 #[test]
 fn mappings_also_apply_to_records_that_come_later() {
     let web = Web::start();
-    serve(&web);
-    let work = workplace();
-    let mut strict = mapping();
+    serve_work_lists(&web);
+    let work = create_workplace();
+    let mut strict = mapping_with_works();
     strict["match"] = json!(["email"]);
     work.write_json("mappings/profile.json", &strict);
     let site = web.site(SITE);
@@ -137,7 +137,7 @@ fn mappings_also_apply_to_records_that_come_later() {
         .field("location", "Ockham");
     site.serve("/ada", ada);
     let store = format!("sqlite:{}", work.path("store.db").display());
-    crawl(&work, &web, &store)
+    crawl_command(&work, &web, &store)
         .arg(site.url("/ada"))
         .finish()
         .expect_code(0);
@@ -152,10 +152,10 @@ fn mappings_also_apply_to_records_that_come_later() {
             record("other", "/ada", known("bob@a.example")),
         ],
     );
-    crawl(&work, &web, &store).finish().expect_code(0);
+    crawl_command(&work, &web, &store).finish().expect_code(0);
     assert_eq!(web.visits().pages().len(), 4, "nothing is fetched again");
     let records = work.stored().records();
-    assert_eq!(records["2"].fields["works"], works());
+    assert_eq!(records["2"].fields["works"], expected_works());
     assert_eq!(records["ada"].fields["location"], "Ockham");
     assert_eq!(records["other"].fields["location"], Value::Null);
 }
@@ -163,9 +163,9 @@ fn mappings_also_apply_to_records_that_come_later() {
 #[test]
 fn lists_in_cells_come_back_as_they_were() {
     let web = Web::start();
-    serve(&web);
+    serve_work_lists(&web);
     let site = web.site(SITE);
-    let work = workplace();
+    let work = create_workplace();
     let table = format!(
         "id,url,works,note\n1,{},,a;b\n2,{},Dramas;x\\;y,\n",
         site.url("/works/1"),
@@ -186,7 +186,7 @@ fn lists_in_cells_come_back_as_they_were() {
     crawl(&seeds, "first");
     let check = || {
         let records = work.stored().records();
-        assert_eq!(records["1"].fields["works"], works());
+        assert_eq!(records["1"].fields["works"], expected_works());
         assert_eq!(records["1"].fields["note"], "a;b");
         assert_eq!(records["2"].fields["works"], json!(["Dramas", "x;y"]));
     };

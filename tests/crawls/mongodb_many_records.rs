@@ -190,7 +190,7 @@ struct Needed {
 }
 
 /// Runs a command and measures it until it ends, or until `is_wanted` returns false.
-fn measure(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
+fn measure_until(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
     let mut needed = Needed {
         elapsed: Duration::ZERO,
         crawl_mib: 0,
@@ -217,7 +217,7 @@ fn measure(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
 }
 
 fn measure_to_its_end(run: Run) -> Needed {
-    let (needed, running) = measure(run, || true);
+    let (needed, running) = measure_until(run, || true);
     running.finish().expect_code(0);
     needed
 }
@@ -296,7 +296,7 @@ fn a_million_records_that_all_wait_for_their_pages_take_no_more_memory() {
             db.query_row(sql, [what], |row| row.get::<_, i32>(0))
         };
         let is_read = || is_read().is_ok_and(|found| found == MILLION);
-        let (needed, running) = measure(run, || !is_read());
+        let (needed, running) = measure_until(run, || !is_read());
         assert_bounded(&format!("all to be fetched, {what}"), &needed);
         running.signal(Signal::INT);
         running.finish().expect_code(11);

@@ -182,7 +182,7 @@ fn request(url: &str) -> Value {
 }
 
 /// The log lines of a fleet about missing rights.
-fn refusals(fleet: &Fleet) -> Vec<String> {
+fn logged_refusals(fleet: &Fleet) -> Vec<String> {
     let logs = files_under(&fleet.work.path("state"));
     let logs = logs
         .iter()
@@ -248,7 +248,7 @@ fn a_fleet_works_at(server: &Server) {
     assert_eq!(exported.stdout.lines().count(), 3, "{}", exported.stdout);
     terminate(supervisor);
     terminate(dispatcher);
-    assert_eq!(refusals(&fleet), [""; 0]);
+    assert_eq!(logged_refusals(&fleet), [""; 0]);
     server.assert_nothing_refused();
 }
 

@@ -175,7 +175,7 @@ fn ten_nights_of_a_regulator_report_exactly_the_changes() {
 /// a killed parent.
 const MOST_STARTS: u32 = 12;
 
-fn kill(victims: &[Process]) {
+fn kill_all(victims: &[Process]) {
     for victim in victims {
         victim.signal(Signal::KILL);
     }
@@ -208,14 +208,14 @@ impl Killer {
             let chosen = self.random.usize(0..victims.len());
             victims = vec![victims.swap_remove(chosen)];
         }
-        kill(&victims);
+        kill_all(&victims);
     }
 
     /// Kills all processes as soon as the end of the run is recorded.
     fn kill_at_end(watched: &Watched, number: u32, running: &mut Running) {
         while running.exit_status().is_none() {
             if watched.has_ended(number) {
-                return kill(&running.processes());
+                return kill_all(&running.processes());
             }
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -56,8 +56,8 @@ impl Watched {
                 "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "all",
             },
         });
-        merge(&mut watch["crawl"], &self.crawl);
-        merge(&mut watch, &self.more);
+        merge_settings(&mut watch["crawl"], &self.crawl);
+        merge_settings(&mut watch, &self.more);
         let file = self.work.write_json("watch.json", &watch);
         Run::new(["watch", "run"])
             .arg(file)
@@ -92,7 +92,7 @@ fn is_genuine(secret: &str, posted: &Posted) -> bool {
     status.success()
 }
 
-fn merge(settings: &mut Value, more: &Value) {
+fn merge_settings(settings: &mut Value, more: &Value) {
     for (name, value) in more.as_object().into_iter().flatten() {
         settings[name] = value.clone();
     }

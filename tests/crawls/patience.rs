@@ -38,7 +38,7 @@ fn with_tables(run: Run) -> Run {
 
 /// A crawl with the default waits of retries and backoffs, and with this patience (the longest time that it waits for a
 /// site).
-pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
+pub fn crawl_command(work: &Workplace, web: &Web, patience: &str) -> Run {
     with_tables(work.crawl_without_delay(web))
         .args(["--delay", "0.05", "--patience", patience])
         .arg("--config")
@@ -46,7 +46,7 @@ pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
 }
 
 /// The name of a host and the failure that all of its pages answer with.
-fn failures() -> Vec<(&'static str, Reply)> {
+fn failing_replies() -> Vec<(&'static str, Reply)> {
     vec![
         ("s429", status(429).header("retry-after", "1").into()),
         ("s429-bare", status(429).into()),
@@ -65,7 +65,7 @@ fn one_failure_ends_no_page() {
     let web = Web::start();
     let pages = 10;
     let mut urls = Vec::new();
-    for (host, failure) in failures() {
+    for (host, failure) in failing_replies() {
         let site = web.site(&format!("{host}.example"));
         for number in 0..pages {
             let path = format!("/{number}");
@@ -80,7 +80,7 @@ fn one_failure_ends_no_page() {
         }
     }
     let work = Workplace::new();
-    let run = crawl(&work, &web, "60s")
+    let run = crawl_command(&work, &web, "60s")
         .args(&urls)
         .finish()
         .expect_code(0);
@@ -127,7 +127,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
     urls.push("http://refused.example/1".into());
     urls.extend((0..30).map(|number| well.url(&format!("/{number}"))));
     let work = Workplace::new();
-    let run = crawl(&work, &web, "6s")
+    let run = crawl_command(&work, &web, "6s")
         .args(["--resolve", "refused.example:80:127.0.0.1:1"])
         .args(&urls)
         .finish()
@@ -170,7 +170,7 @@ fn a_429_ends_no_page_while_its_site_answers_others() {
     });
     let work = Workplace::new();
     // The page is retried more than three times, although three retries already take longer than the patience.
-    crawl(&work, &web, "3s")
+    crawl_command(&work, &web, "3s")
         .args((0..30).map(|number| site.url(&format!("/{number}"))))
         .finish()
         .expect_code(0);
@@ -194,18 +194,18 @@ fn the_next_command_tries_a_dead_site_again() {
     site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let urls = |from: usize| (from..from + 3).map(|n| site.url(&format!("/{n}")));
-    let first = crawl(&work, &web, "2s")
+    let first = crawl_command(&work, &web, "2s")
         .args(urls(0))
         .finish()
         .expect_code(0);
     assert_eq!(first.summary().outcome_count("robots_unreachable"), 3);
     is_well.store(1, Ordering::SeqCst);
-    let second = crawl(&work, &web, "2s")
+    let second = crawl_command(&work, &web, "2s")
         .args(urls(3))
         .finish()
         .expect_code(0);
     assert_eq!(second.summary().outcome_count("ok"), 3);
-    let third = crawl(&work, &web, "2s")
+    let third = crawl_command(&work, &web, "2s")
         .args(["--retry", "robots_unreachable"])
         .finish()
         .expect_code(0);
@@ -225,18 +225,18 @@ fn a_block_outlasts_a_command_and_is_named_by_retry() {
     });
     let work = Workplace::new();
     let urls = |from: usize| (from..from + 3).map(|n| site.url(&format!("/{n}")));
-    let first = crawl(&work, &web, "2s")
+    let first = crawl_command(&work, &web, "2s")
         .args(urls(0))
         .finish()
         .expect_code(0);
     assert_eq!(first.summary().outcome_count("blocked"), 3);
-    let second = crawl(&work, &web, "2s")
+    let second = crawl_command(&work, &web, "2s")
         .args(urls(3))
         .finish()
         .expect_code(0);
     assert_eq!(second.summary().outcome_count("blocked"), 6);
     assert_eq!(asked.load(Ordering::SeqCst), 1, "the block lasts an hour");
-    let third = crawl(&work, &web, "2s")
+    let third = crawl_command(&work, &web, "2s")
         .args(["--retry", "blocked"])
         .finish()
         .expect_code(0);
@@ -295,7 +295,7 @@ fn an_unreachable_record_is_listed_once_with_its_reason() {
     let work = Workplace::new();
     let file = work.write_lines("people.jsonl", &seeds);
     let crawl = || {
-        crawl(&work, &web, "2s")
+        crawl_command(&work, &web, "2s")
             .args(["--resolve", "refused.example:80:127.0.0.1:1"])
             .arg("--dead")
             .arg(work.path("dead.csv"))
@@ -347,7 +347,7 @@ fn one_line_shows_what_a_crawl_waits_for() {
     site.serve_robots("User-agent: *\nCrawl-delay: 3600\n");
     site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
-    let run = crawl(&work, &web, "1m").replace_flag("--progress", "plain");
+    let run = crawl_command(&work, &web, "1m").replace_flag("--progress", "plain");
     let mut running = run.args([site.url("/1"), site.url("/2")]).start();
     running.wait_for_stderr("1 site waits until ");
     running.wait_for_stderr("(1 delay)");
@@ -422,7 +422,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     let work = Workplace::new();
     let file = work.write_lines("people.jsonl", &seeds);
     let resolve = refused.iter().flat_map(|value| ["--resolve", value]);
-    let run = crawl(&work, &web, "8s")
+    let run = crawl_command(&work, &web, "8s")
         .args(resolve)
         .arg("--seeds")
         .arg(&file)
@@ -475,7 +475,7 @@ fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
     });
     let work = Workplace::new();
     let run = |from: usize, pages: usize| {
-        crawl(&work, &web, "60s")
+        crawl_command(&work, &web, "60s")
             .args((from..from + pages).map(|number| site.url(&format!("/{number}"))))
             .finish()
             .expect_code(0);

@@ -8,7 +8,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, script};
 use webfill_tests::workplace::{Workplace, files_under};
 
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     let site = web.site("seen.example");
     site.serve(
         "/",
@@ -25,7 +25,9 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
 #[test]
 fn no_progress_means_silence() {
     let web = Web::start();
-    let run = crawl(&Workplace::new(), &web).finish().expect_code(0);
+    let run = crawl_command(&Workplace::new(), &web)
+        .finish()
+        .expect_code(0);
     assert_eq!(run.stderr, "");
 }
 
@@ -84,7 +86,7 @@ fn an_unknown_field_is_reported_immediately_and_the_time_of_a_slow_site() {
 #[test]
 fn the_summary_for_people_says_what_happened() {
     let web = Web::start();
-    let run = crawl(&Workplace::new(), &web)
+    let run = crawl_command(&Workplace::new(), &web)
         .replace_flag("--summary", "human")
         .finish()
         .expect_code(0);
@@ -101,7 +103,9 @@ fn the_summary_for_people_says_what_happened() {
 #[test]
 fn the_summary_for_programs_is_one_json_object() {
     let web = Web::start();
-    let run = crawl(&Workplace::new(), &web).finish().expect_code(0);
+    let run = crawl_command(&Workplace::new(), &web)
+        .finish()
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(
         run.stdout.trim().lines().count(),
@@ -128,7 +132,7 @@ fn the_summary_for_programs_is_one_json_object() {
 fn the_links_to_logs_lead_to_the_files_beside_them() {
     let web = Web::start();
     let work = Workplace::new();
-    let run = crawl(&work, &web).replace_flag("--state", "state");
+    let run = crawl_command(&work, &web).replace_flag("--state", "state");
     run.finish().expect_code(0);
     let links = files_under(&work.path("state/logs"));
     let links: Vec<_> = links.iter().filter(|path| path.is_symlink()).collect();
@@ -144,7 +148,7 @@ fn the_links_to_logs_lead_to_the_files_beside_them() {
 fn every_process_logs_json_lines_to_a_file_of_its_own() {
     let web = Web::start();
     let work = Workplace::new();
-    crawl(&work, &web).finish().expect_code(0);
+    crawl_command(&work, &web).finish().expect_code(0);
     let logs = work.logs();
     for role in ["dispatcher", "supervisor", "worker"] {
         assert!(

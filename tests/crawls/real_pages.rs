@@ -16,7 +16,7 @@ fn shipped_mappings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../etl-mappings")
 }
 
-fn crawl(web: &Web, work: &Workplace, url: &str, pages: &str) -> Finished {
+fn run_crawl(web: &Web, work: &Workplace, url: &str, pages: &str) -> Finished {
     let run = work.crawl_without_delay(web);
     let run = run.replace_flag("--mappings", shipped_mappings());
     run.args(["--delay", "0.02", "--depth", "1", "--max-pages", pages])
@@ -62,7 +62,7 @@ fn modules_of_the_python_library() {
     let site = web.site("docs.python.org");
     serve_folder(&site, "/3/", PYTHON);
     let work = Workplace::new();
-    let run = crawl(
+    let run = run_crawl(
         &web,
         &work,
         "https://docs.python.org/3/library/index.html",
@@ -107,7 +107,7 @@ fn commands_of_the_postgresql_manual() {
     let site = web.site("www.postgresql.org");
     serve_folder(&site, "/docs/15/", POSTGRESQL);
     let work = Workplace::new();
-    let run = crawl(
+    let run = run_crawl(
         &web,
         &work,
         "https://www.postgresql.org/docs/15/sql-commands.html",

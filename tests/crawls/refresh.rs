@@ -30,7 +30,7 @@ fn the_only_record(store: &str) -> Value {
 }
 
 /// The former values of a field, without the times.
-fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
+fn field_history(record: &Value, field: &str) -> Vec<(Value, Value)> {
     let former = record["history"][field].as_array();
     let former = former.into_iter().flatten();
     former
@@ -123,8 +123,8 @@ fn check_later_crawl(place: &Place, file: &str, seeds: &str, later: Later) {
     let first = the_only_record(&store);
     let known = json!({"name": "Ada Byron", "location": location, "notes": "mine"});
     assert_eq!(first["fields"], known, "{case}");
-    assert_eq!(history(&first, "name"), [], "{case}");
-    assert_eq!(history(&first, "location"), old_locations, "{case}");
+    assert_eq!(field_history(&first, "name"), [], "{case}");
+    assert_eq!(field_history(&first, "location"), old_locations, "{case}");
 
     site.serve("/ada", ada("Ada Lovelace"));
     wait_until_older_than_a_second(&web);
@@ -151,7 +151,7 @@ fn check_later_crawl(place: &Place, file: &str, seeds: &str, later: Later) {
     } else {
         vec![]
     };
-    assert_eq!(history(&second, "name"), old_names, "{case}");
+    assert_eq!(field_history(&second, "name"), old_names, "{case}");
     let takes_location = is_listed || matches!(later, Later::Refresh);
     let location = if takes_location { "London" } else { "Paris" };
     assert_eq!(second["fields"]["location"], location, "{case}");
@@ -210,13 +210,13 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
         let fresh = the_only_record(&store);
         assert_eq!(fresh["fields"]["name"], "Ada Lovelace");
         let by_page = (json!("Ada Byron"), json!(URL));
-        assert_eq!(history(&fresh, "name"), [by_page]);
+        assert_eq!(field_history(&fresh, "name"), [by_page]);
         assert_eq!(web.visits().pages().len(), fetched, "once for each crawl");
     }
 }
 
 /// A list of URLs in each format of seeds without records.
-fn lists() -> [(&'static str, String); 3] {
+fn list_seed_files() -> [(&'static str, String); 3] {
     let list = "http://people.example/list";
     let request = json!({"url": list, "appid": "prices", "crawlid": "monday", "maxdepth": 1});
     [
@@ -228,7 +228,7 @@ fn lists() -> [(&'static str, String); 3] {
 
 #[test]
 fn old_pages_of_a_finished_list_are_fetched_again_with_their_links() {
-    for (file, seeds) in lists() {
+    for (file, seeds) in list_seed_files() {
         let web = Web::start();
         let site = web.site("people.example");
         site.serve("/list", page("List").mapped_link("/ada"));

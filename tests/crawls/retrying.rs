@@ -36,14 +36,14 @@ fn start_ill_web() -> (Web, Arc<AtomicBool>) {
     (web, is_healthy)
 }
 
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     work.crawl(web).args(["--follow", "all"])
 }
 
 fn run_first_crawl(work: &Workplace, web: &Web) {
     let site = web.site("a.example");
     let seeds = ["/fine", "/ill-1", "/ill-2", "/parent"].map(|path| site.url(path));
-    let run = crawl(work, web).args(seeds).finish().expect_code(0);
+    let run = crawl_command(work, web).args(seeds).finish().expect_code(0);
     let summary = run.summary();
     assert_eq!(
         (
@@ -62,7 +62,7 @@ fn only_failed_pages_are_fetched_again() {
     run_first_crawl(&work, &web);
     is_healthy.store(true, Ordering::SeqCst);
 
-    let run = crawl(&work, &web).args(["--retry", "http_error,timeout"]);
+    let run = crawl_command(&work, &web).args(["--retry", "http_error,timeout"]);
     let summary = run.finish().expect_code(0).summary();
     assert_eq!(summary.outcomes(), BTreeMap::from([("ok".into(), 5)]));
     assert_eq!(summary.json["retried"], 3);
@@ -90,7 +90,7 @@ fn only_failed_pages_are_fetched_again() {
     assert_eq!(tried, 3, "the failed attempts are shown");
     assert_eq!(stored.query_texts("SELECT state FROM crawls"), ["finished"]);
 
-    let again = crawl(&work, &web).args(["--retry", "http_error"]);
+    let again = crawl_command(&work, &web).args(["--retry", "http_error"]);
     assert_eq!(again.finish().expect_code(0).summary().json["retried"], 0);
     assert_eq!(
         web.visits().pages().len(),

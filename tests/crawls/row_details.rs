@@ -12,7 +12,7 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 /// A workplace whose input lists the shelves, without a value for `publisher`.
-fn workplace() -> Workplace {
+fn create_workplace() -> Workplace {
     let work = Workplace::new();
     for (name, mapping) in shelves::mappings() {
         work.write_json(&format!("mappings/{name}.json"), &mapping);
@@ -23,7 +23,7 @@ fn workplace() -> Workplace {
     work
 }
 
-fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
+fn crawl_command(work: &Workplace, web: &Web, store: &str) -> Run {
     let crawl = work.crawl_without_delay(web).args(["--delay", "0"]);
     let seeds = work.path("shelves.jsonl");
     crawl
@@ -39,7 +39,7 @@ fn sqlite_uri(work: &Workplace) -> String {
 fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
     let web = Web::start();
     shelves::serve(&web);
-    let run = crawl(work, &web, store).finish().expect_code(0);
+    let run = crawl_command(work, &web, store).finish().expect_code(0);
     assert_eq!(stored_records(store), shelves::expected_values());
     assert_eq!(requested_pages(&web), shelves::needed_pages());
     let records = &run.summary().json["records"];
@@ -66,7 +66,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
     // A second crawl fetches only those detail pages whose rows are incomplete.
     let again = Web::start();
     shelves::serve(&again);
-    crawl(work, &again, store)
+    crawl_command(work, &again, store)
         .replace_flag("--crawl", "again")
         .replace_flag("--state", work.path("again").display().to_string())
         .finish()
@@ -77,7 +77,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
 
 #[test]
 fn pages_to_which_rows_lead_complete_their_records() {
-    let work = workplace();
+    let work = create_workplace();
     pages_of_rows_complete_their_records(&sqlite_uri(&work), &work);
 }
 
@@ -85,14 +85,14 @@ fn pages_to_which_rows_lead_complete_their_records() {
 #[test]
 fn pages_to_which_rows_lead_complete_their_records_in_mongodb() {
     let database = fresh_database();
-    pages_of_rows_complete_their_records(database.uri(), &workplace());
+    pages_of_rows_complete_their_records(database.uri(), &create_workplace());
 }
 
 fn kills_lose_no_link_of_a_row(store: &str, work: &Workplace) {
     let web = Web::start();
     shelves::serve(&web);
     for kill_after in [2, 5, 8] {
-        let running = crawl(work, &web, store).start();
+        let running = crawl_command(work, &web, store).start();
         web.log().wait_until("some pages are asked for", |visits| {
             visits.pages().len() >= kill_after
         });
@@ -101,7 +101,7 @@ fn kills_lose_no_link_of_a_row(store: &str, work: &Workplace) {
         }
         running.finish();
     }
-    crawl(work, &web, store).finish().expect_code(0);
+    crawl_command(work, &web, store).finish().expect_code(0);
     assert_eq!(stored_records(store), shelves::expected_values());
     let paths = web.visits().pages().paths();
     let books = paths.into_iter().filter(|path| path.contains("/books/"));
@@ -110,7 +110,7 @@ fn kills_lose_no_link_of_a_row(store: &str, work: &Workplace) {
 
 #[test]
 fn kills_lose_no_link_of_a_row_of_a_listing() {
-    let work = workplace();
+    let work = create_workplace();
     kills_lose_no_link_of_a_row(&sqlite_uri(&work), &work);
 }
 
@@ -118,17 +118,17 @@ fn kills_lose_no_link_of_a_row_of_a_listing() {
 #[test]
 fn kills_lose_no_link_of_a_row_of_a_listing_in_mongodb() {
     let database = fresh_database();
-    kills_lose_no_link_of_a_row(database.uri(), &workplace());
+    kills_lose_no_link_of_a_row(database.uri(), &create_workplace());
 }
 
 /// The crawl follows all links of pages, but a link in a row serves only the record of this row.
 #[test]
 fn detail_pages_serve_only_their_rows_though_all_links_are_followed() {
-    let work = workplace();
+    let work = create_workplace();
     let store = sqlite_uri(&work);
     let web = Web::start();
     shelves::serve(&web);
-    crawl(&work, &web, &store)
+    crawl_command(&work, &web, &store)
         .args(["--follow", "all"])
         .finish()
         .expect_code(0);

@@ -12,7 +12,7 @@ use webfill_tests::workplace::Workplace;
 const HOST: &str = "shop.example";
 
 /// The rule by which a mapping reads rows. Each field is read from the elements with the class of the same name.
-fn rule(fields: &[&str], key: &[&str]) -> Value {
+fn rows_rule(fields: &[&str], key: &[&str]) -> Value {
     let field = |name: &&str| {
         let selector = format!(".{name}");
         json!({"name": name, "processors": [{"type": "css", "parameters": {"selector": selector}}]})
@@ -25,7 +25,7 @@ fn rule(fields: &[&str], key: &[&str]) -> Value {
     })
 }
 
-fn mapping(rule: &Value) -> Value {
+fn mapping_with_rule(rule: &Value) -> Value {
     json!({
         "name": "shop",
         "url_patterns": [{"type": "host", "pattern": HOST}],
@@ -50,7 +50,7 @@ fn list_page(rows: &[Value], next: Option<&str>) -> Page {
     ))
 }
 
-fn crawl(work: &Workplace, web: &Web, store: &str, seeds: &[&str]) -> Run {
+fn crawl_command(work: &Workplace, web: &Web, store: &str, seeds: &[&str]) -> Run {
     let seeds = seeds.iter().map(|path| format!("http://{HOST}{path}"));
     work.crawl_without_delay(web)
         .args(["--delay", "0", "--depth", "9"])
@@ -62,14 +62,14 @@ fn sqlite_uri(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 
-fn export(store: &str, args: &[&str]) -> String {
+fn export_items(store: &str, args: &[&str]) -> String {
     let export = Run::new(["export", "records", "--store", store, "--dataset", "items"]);
     export.args(args).finish().expect_code(0).stdout
 }
 
 /// The stored rows, in the order of their ids.
 fn stored_rows(store: &str, args: &[&str]) -> Vec<Value> {
-    let text = export(store, args);
+    let text = export_items(store, args);
     let mut rows: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -21,14 +21,14 @@ use webfill_tests::workplace::Workplace;
 /// The time limit of an export. It is long enough for a million rows on a busy machine.
 const EXPORT_TIME_LIMIT: Duration = Duration::from_secs(600);
 
-fn workplace(ratings: Ratings) -> Workplace {
+fn create_workplace(ratings: Ratings) -> Workplace {
     let work = Workplace::new();
     work.write_json("mappings/profile.json", &ratings.mapping(true));
     work.write_lines("users.jsonl", &ratings.seeds());
     work
 }
 
-fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
+fn crawl_command(work: &Workplace, web: &Web, store: &str) -> Run {
     let crawl = work.crawl_without_delay(web).args(["--delay", "0"]);
     let seeds = work.path("users.jsonl");
     crawl
@@ -41,7 +41,7 @@ fn sqlite_uri(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 
-fn export(store: &str, args: &[&str]) -> String {
+fn export_records(store: &str, args: &[&str]) -> String {
     let export = Run::new(["export", "records", "--store", store]).args(args);
     export
         .time_limit(EXPORT_TIME_LIMIT)
@@ -51,7 +51,7 @@ fn export(store: &str, args: &[&str]) -> String {
 }
 
 fn exported_lines(store: &str, args: &[&str]) -> Vec<Value> {
-    let text = export(store, args);
+    let text = export_records(store, args);
     let lines = text.lines();
     lines
         .map(|line| serde_json::from_str(line).unwrap())
@@ -87,7 +87,7 @@ fn documented_query(heading: &str, language: &str) -> String {
 }
 
 /// For each user, the number of finished pages and the number of all pages, by the documented SQL query.
-fn progress(store: &str) -> BTreeMap<String, (i64, i64)> {
+fn progress_of_lists(store: &str) -> BTreeMap<String, (i64, i64)> {
     let path = store.strip_prefix("sqlite:").unwrap();
     let connection = Connection::open(path).unwrap();
     let query = documented_query("Pages of each list", "sql");
@@ -129,7 +129,7 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
     let ratings = Ratings::small_site(9);
     let web = Web::start();
     ratings.serve(&web);
-    let run = crawl(work, &web, store).finish().expect_code(0);
+    let run = crawl_command(work, &web, store).finish().expect_code(0);
     assert_eq!(stored_rows(store), ratings.expected_records());
     assert_eq!(web.visits().pages().len(), ratings.total_page_count());
     let summary = run.summary().json.clone();
@@ -140,11 +140,11 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
         all
     };
     let first = sorted();
-    crawl(work, &web, store).finish().expect_code(0);
+    crawl_command(work, &web, store).finish().expect_code(0);
     assert_eq!(web.visits().pages().len(), ratings.total_page_count());
     assert_eq!(sorted(), first, "the same crawl again changes nothing");
     // A second crawl fetches the same pages. The users' records are already complete, but their lists are still read.
-    crawl(work, &web, store)
+    crawl_command(work, &web, store)
         .replace_flag("--crawl", "again")
         .finish()
         .expect_code(0);
@@ -154,7 +154,7 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
 
 #[test]
 fn rows_of_a_listing_are_stored_each_once_and_none_shifted() {
-    let work = workplace(Ratings::small_site(9));
+    let work = create_workplace(Ratings::small_site(9));
     rows_are_stored_each_once_and_none_shifted(&sqlite_uri(&work), &work);
 }
 
@@ -162,7 +162,7 @@ fn rows_of_a_listing_are_stored_each_once_and_none_shifted() {
 #[test]
 fn rows_of_a_listing_are_stored_each_once_and_none_shifted_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings::small_site(9));
+    let work = create_workplace(Ratings::small_site(9));
     rows_are_stored_each_once_and_none_shifted(database.uri(), &work);
 }
 
@@ -171,7 +171,7 @@ fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
     let web = Web::start();
     ratings.serve(&web);
     for asked in [5, 12, 17] {
-        let running = crawl(work, &web, store).start();
+        let running = crawl_command(work, &web, store).start();
         web.log().wait_until("some pages are asked for", |visits| {
             visits.pages().len() >= asked
         });
@@ -184,13 +184,13 @@ fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
             assert_eq!(Some(&row), truth.get(&id), "{id}");
         }
     }
-    crawl(work, &web, store).finish().expect_code(0);
+    crawl_command(work, &web, store).finish().expect_code(0);
     assert_eq!(stored_rows(store), ratings.expected_records());
 }
 
 #[test]
 fn kills_lose_and_double_no_row_of_a_listing() {
-    let work = workplace(Ratings::small_site(9));
+    let work = create_workplace(Ratings::small_site(9));
     kills_lose_and_double_no_row(&sqlite_uri(&work), &work);
 }
 
@@ -198,7 +198,7 @@ fn kills_lose_and_double_no_row_of_a_listing() {
 #[test]
 fn kills_lose_and_double_no_row_of_a_listing_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings::small_site(9));
+    let work = create_workplace(Ratings::small_site(9));
     kills_lose_and_double_no_row(database.uri(), &work);
     let done = complete_progress(Ratings::small_site(9));
     assert_eq!(progress_in_mongodb(database.uri()), done);
@@ -207,10 +207,10 @@ fn kills_lose_and_double_no_row_of_a_listing_in_mongodb() {
 fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
     let web = Web::start();
     Ratings::small_site(2).serve(&web);
-    crawl(work, &web, store).finish().expect_code(0);
+    crawl_command(work, &web, store).finish().expect_code(0);
     let rows = Ratings::small_site(2).expected_records().len();
     let args = ["--dataset", "ratings", "--with-parent=city,name"];
-    let csv = export(store, &[&args[..], &["--format", "csv"]].concat());
+    let csv = export_records(store, &[&args[..], &["--format", "csv"]].concat());
     assert_eq!(csv.lines().count(), rows + 1, "{csv}");
     let header = "id,item,stars,user,missing,resolved_at,dataset,parent,parent.city,parent.name";
     let mut columns: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
@@ -244,7 +244,7 @@ fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
 
 #[test]
 fn exports_have_a_row_for_each_row_of_a_listing() {
-    let work = workplace(Ratings::small_site(2));
+    let work = create_workplace(Ratings::small_site(2));
     exports_have_a_row_for_each_row(&sqlite_uri(&work), &work);
 }
 
@@ -252,7 +252,7 @@ fn exports_have_a_row_for_each_row_of_a_listing() {
 #[test]
 fn exports_have_a_row_for_each_row_of_a_listing_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings::small_site(2));
+    let work = create_workplace(Ratings::small_site(2));
     exports_have_a_row_for_each_row(database.uri(), &work);
 }
 
@@ -264,8 +264,8 @@ fn excess_rows_are_left_out_and_reported() {
     let large = "x".repeat((1 << 20) + 10);
     let table = format!("<table>{}{}{}</table>", row("a"), row(&large), row("b"));
     site.serve("/users/0", page("Ratings").html(table));
-    let work = workplace(Ratings::small_site(1));
-    crawl(&work, &web, &sqlite_uri(&work))
+    let work = create_workplace(Ratings::small_site(1));
+    crawl_command(&work, &web, &sqlite_uri(&work))
         .finish()
         .expect_code(0);
     let ids: Vec<String> = stored_rows(&sqlite_uri(&work)).into_keys().collect();
@@ -289,24 +289,24 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
     for number in 2..=4 {
         site.serve(&format!("/users/1?page={number}"), status(404));
     }
-    let work = workplace(ratings);
+    let work = create_workplace(ratings);
     let store = sqlite_uri(&work);
-    crawl(&work, &web, &store).finish().expect_code(0);
+    crawl_command(&work, &web, &store).finish().expect_code(0);
     let mut expected = ratings.expected_records();
     expected.retain(|_, row| !row["url"].as_str().unwrap().contains("/users/1?"));
     assert_eq!(stored_rows(&store), expected);
     let mut done = complete_progress(ratings);
     done.insert("users/u1".to_owned(), (1, 4));
-    assert_eq!(progress(&store), done);
+    assert_eq!(progress_of_lists(&store), done);
     ratings.serve(&web);
     for number in 2..=4 {
         site.serve(&format!("/users/1?page={number}"), ratings.page(1, number));
     }
-    crawl(&work, &web, &store)
+    crawl_command(&work, &web, &store)
         .args(["--retry", "http_error"])
         .finish()
         .expect_code(0);
     assert_eq!(stored_rows(&store), ratings.expected_records());
-    assert_eq!(progress(&store), complete_progress(ratings));
+    assert_eq!(progress_of_lists(&store), complete_progress(ratings));
     assert_eq!(web.visits().for_path("/users/0").len(), 1);
 }

@@ -27,7 +27,7 @@ const APP: &str = "const id = location.pathname.split('/').pop();
 
 /// A crawl in the lane `http` on a machine with a browser. Chromium's sandbox is off, because it does not work for
 /// root.
-fn crawl(work: &Workplace, web: &Web) -> Run {
+fn crawl_command(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .env("WEBFILL_BROWSER_SANDBOX", "false")
         .replace_flag("--workers", "1")
@@ -99,7 +99,7 @@ fn pages_that_scripts_make_are_rendered_and_no_others() {
     serve_application(&made, 4);
     serve_pages(&served, 4);
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args([
             "--depth",
             "4",
@@ -163,7 +163,7 @@ fn pages_that_are_empty_in_a_browser_too_are_rendered_only_as_a_sample() {
     site.serve("/shell", html_page(SHELL));
     let work = Workplace::new();
     let urls = (1..=8).map(|n| site.url(&format!("/people/{n}")));
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args(["--depth", "0"])
         .args(urls)
         .finish()
@@ -204,7 +204,7 @@ fn a_mapping_or_a_setting_takes_precedence_over_detection() {
     }
     let run = |work: &Workplace, auto: &str, sites: &[&Site]| {
         let urls = sites.iter().map(|site| site.url("/people/1"));
-        crawl(work, &web)
+        crawl_command(work, &web)
             .args(["--depth", "0"])
             .args(urls)
             .env("WEBFILL_BROWSER_AUTO", auto)
@@ -284,7 +284,7 @@ fn a_browser_that_does_not_start_loses_no_page() {
     serve_application(&site, 3);
     let work = Workplace::new();
     let urls = (1..=3).map(|n| site.url(&format!("/people/{n}")));
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .env("WEBFILL_BROWSER_COMMAND", "/bin/false")
         .args(["--depth", "0"])
         .args(urls)
@@ -307,7 +307,7 @@ fn the_stored_body_of_a_page_is_the_rendered_one() {
     serve_application(&site, 2);
     let work = Workplace::new();
     let urls = (1..=2).map(|n| site.url(&format!("/people/{n}")));
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args(["--depth", "0", "--changes", "--keep-bodies"])
         .args(urls)
         .finish()
@@ -351,7 +351,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     let work = Workplace::new();
     let all = made.iter().chain(&served);
     let urls = all.flat_map(|site| (1..=PEOPLE + 1).map(|n| site.url(&format!("/people/{n}"))));
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args(["--depth", "0"])
         .args(urls)
         .finish()
@@ -383,7 +383,7 @@ fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {
     serve_application(&made, 4);
     let work = Workplace::new();
     let run = |n: usize| {
-        crawl(&work, &web)
+        crawl_command(&work, &web)
             .args(["--depth", "0", &made.url(&format!("/people/{n}"))])
             .finish()
             .expect_code(0);
@@ -421,7 +421,7 @@ fn a_run_that_is_resumed_renders_no_new_sample() {
     let work = Workplace::new();
     let run = |pages: std::ops::Range<usize>| {
         let urls: Vec<String> = pages.map(|n| empty.url(&format!("/people/{n}"))).collect();
-        crawl(&work, &web)
+        crawl_command(&work, &web)
             .args(["--depth", "0"])
             .args(&urls)
             .finish()

@@ -11,13 +11,13 @@ use webfill_tests::workplace::Workplace;
 
 pub(crate) const XML: &str = "text/xml";
 
-pub(crate) fn crawl(work: &Workplace, web: &Web) -> Run {
+pub(crate) fn crawl_command(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .replace_flag("--delay", "0.02")
         .args(["--sitemaps", "--depth", "0"])
 }
 
-pub(crate) fn urlset(urls: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn sitemap_xml(urls: impl IntoIterator<Item = String>) -> String {
     let entries = urls
         .into_iter()
         .map(|url| format!("<url><loc>{url}</loc><lastmod>2001-01-01</lastmod></url>\n"));
@@ -27,7 +27,7 @@ pub(crate) fn urlset(urls: impl IntoIterator<Item = String>) -> String {
     )
 }
 
-pub(crate) fn index(urls: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn sitemap_index_xml(urls: impl IntoIterator<Item = String>) -> String {
     let entries = urls
         .into_iter()
         .map(|url| format!("<sitemap><loc>{url}</loc></sitemap>\n"));
@@ -70,10 +70,10 @@ fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
         "/index",
         document(
             "text/html",
-            index([site.url("/a.gz"), site.url("/b.txt"), site.url("/gone.xml")]),
+            sitemap_index_xml([site.url("/a.gz"), site.url("/b.txt"), site.url("/gone.xml")]),
         ),
     );
-    let pages = urlset(["/1", "/2"].map(|path| site.url(path)));
+    let pages = sitemap_xml(["/1", "/2"].map(|path| site.url(path)));
     site.serve("/a.gz", document("text/plain", gzip(pages.as_bytes())));
     let text = format!("{}\n{}\n", site.url("/3"), site.url("/1"));
     site.serve(
@@ -83,7 +83,7 @@ fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
     site.serve("/", page("home").mapped_link("/linked"));
     serve_pages(&site, &["/1", "/2", "/3", "/linked"]);
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .arg(site.url("/"))
         .finish()
         .expect_code(0);
@@ -127,12 +127,12 @@ fn the_usual_place_is_tried_where_none_is_named_and_robots_txt_is_obeyed() {
     ));
     let usual = web.site("usual.example");
     usual.serve("/sitemap.xml", redirect("/map"));
-    usual.serve("/map", document(XML, urlset([usual.url("/1")])));
+    usual.serve("/map", document(XML, sitemap_xml([usual.url("/1")])));
     for site in [&named, &usual] {
         serve_pages(site, &["/", "/1"]);
     }
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args([named.url("/"), usual.url("/"), usual.url("/1")])
         .finish()
         .expect_code(0);
@@ -157,7 +157,7 @@ fn feeds_are_read_where_seeds_are_or_name_them() {
     blog.serve("/1", html(own));
     serve_pages(&blog, &["/2", "/3"]);
     let work = Workplace::new();
-    crawl(&work, &web)
+    crawl_command(&work, &web)
         .args([blog.url("/"), blog.url("/atom")])
         .finish()
         .expect_code(0);
@@ -183,12 +183,12 @@ fn scope_holds_for_pages_and_domains_for_sitemaps() {
         "/map.xml",
         document(
             XML,
-            urlset(pages.into_iter().chain([other.url("/product/2")])),
+            sitemap_xml(pages.into_iter().chain([other.url("/product/2")])),
         ),
     );
     serve_pages(&site, &["/product/0", "/product/1", "/about"]);
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args([
             "--allowed-domains",
             "shop.example",
@@ -225,12 +225,12 @@ fn where_a_sitemap_has_moved_it_needs_its_domain_alone() {
     site.serve_robots(&format!("Sitemap: {}\n", site.url("/map.xml")));
     site.serve("/map.xml", redirect("/map.xml.gz"));
     site.serve("/map.xml.gz", redirect("/moved/map.xml.gz"));
-    let pages = urlset([site.url("/product/1")]);
+    let pages = sitemap_xml([site.url("/product/1")]);
     let packed = document("application/gzip", gzip(pages.as_bytes()));
     site.serve("/moved/map.xml.gz", packed);
     serve_pages(&site, &["/product/0", "/product/1"]);
     let work = Workplace::new();
-    crawl(&work, &web)
+    crawl_command(&work, &web)
         .args(["--allow-regex", "/product/|/map[.]xml$"])
         .arg(site.url("/product/0"))
         .finish()
@@ -242,16 +242,16 @@ fn where_a_sitemap_has_moved_it_needs_its_domain_alone() {
 fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
     let web = Web::start();
     let site = web.site("shop.example");
-    let maps = index([site.url("/product/map.xml")]);
+    let maps = sitemap_index_xml([site.url("/product/map.xml")]);
     site.serve("/index.xml", document(XML, maps));
     site.serve("/product/map.xml", redirect("/moved/map.xml"));
-    let pages = urlset([site.url("/product/1"), site.url("/product/2")]);
+    let pages = sitemap_xml([site.url("/product/1"), site.url("/product/2")]);
     site.serve("/moved/map.xml", document(XML, pages));
     // A product page has moved. The target of the redirect is judged like the page itself.
     site.serve("/product/2", redirect("/moved/2"));
     serve_pages(&site, &["/product/0", "/product/1", "/moved/2"]);
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args(["--allow-regex", "/product/|/index[.]xml$"])
         .args([site.url("/product/0"), site.url("/index.xml")])
         .finish()
@@ -273,7 +273,7 @@ fn a_sitemap_that_was_empty_or_incomplete_is_requested_without_conditions() {
     let web = Web::start();
     let site = web.site("shop.example");
     let maps = [
-        ("/none.xml", urlset([]).into_bytes()),
+        ("/none.xml", sitemap_xml([]).into_bytes()),
         ("/empty.xml", Vec::new()),
         ("/torn.gz", b"\x1f\x8b\x08 and no more".to_vec()),
         ("/cut.xml", b"<urlset><url><loc>".to_vec()),
@@ -289,7 +289,7 @@ fn a_sitemap_that_was_empty_or_incomplete_is_requested_without_conditions() {
     }
     let work = Workplace::new();
     let crawl_again = || {
-        crawl(&work, &web)
+        crawl_command(&work, &web)
             .args(["--refresh-after", "0s"])
             .arg(site.url("/"))
     };
@@ -297,7 +297,7 @@ fn a_sitemap_that_was_empty_or_incomplete_is_requested_without_conditions() {
     assert_eq!(site.visits().for_path("/1").len(), 0);
     // The server claims that the sitemaps are unchanged, although they have changed.
     for (number, (path, _)) in (1..).zip(&maps) {
-        let lists = urlset([site.url(&format!("/{number}"))]);
+        let lists = sitemap_xml([site.url(&format!("/{number}"))]);
         site.serve_with(path, move |request| match request.header("if-none-match") {
             Some(_) => status(304).header("ETag", ETAG).into(),
             None => document(XML, lists.clone()).into(),
@@ -313,17 +313,20 @@ fn a_sitemap_that_was_empty_or_incomplete_is_requested_without_conditions() {
 fn sitemaps_are_no_pages_without_a_mapping() {
     let web = Web::start();
     let site = web.site("shop.example");
-    let lists = urlset([site.url("/1")]);
+    let lists = sitemap_xml([site.url("/1")]);
     site.serve("/sitemap.xml", document(XML, lists));
     serve_pages(&site, &["/", "/1"]);
     let work = Workplace::new();
     let fails = ["--fail-on", "no-mapping"];
-    let run = crawl(&work, &web).args(fails).arg(site.url("/")).finish();
+    let run = crawl_command(&work, &web)
+        .args(fails)
+        .arg(site.url("/"))
+        .finish();
     assert_eq!(run.expect_code(0).summary().json["found"]["unmatched"], 0);
     let stranger = web.site("other.test");
     stranger.serve("/", page("no mapping"));
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args(fails)
         .arg(stranger.url("/"))
         .finish();
@@ -334,10 +337,10 @@ fn sitemaps_are_no_pages_without_a_mapping() {
 fn a_site_with_no_budget_left_is_still_asked_for_its_sitemaps() {
     let web = Web::start();
     let site = web.site("shop.example");
-    site.serve("/sitemap.xml", document(XML, urlset([site.url("/1")])));
+    site.serve("/sitemap.xml", document(XML, sitemap_xml([site.url("/1")])));
     serve_pages(&site, &["/", "/1"]);
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args(["--domain-max-pages", "1"])
         .arg(site.url("/"))
         .finish()
@@ -355,20 +358,20 @@ fn many_sitemaps_are_read_by_a_crawl_that_is_killed_on_its_way() {
     let web = Web::start();
     let site = web.site("shop.example");
     let names = |prefix: &'static str, n: u32| (0..n).map(move |i| format!("{prefix}{i}"));
-    let lists = index(names("/map", 60).map(|path| site.url(&path)));
+    let lists = sitemap_index_xml(names("/map", 60).map(|path| site.url(&path)));
     site.serve_robots(&format!("Sitemap: {}\n", site.url("/index.xml")));
     site.serve("/index.xml", document(XML, lists));
     for number in 0..60 {
         let path = format!("/page{number}");
         site.serve(
             &format!("/map{number}"),
-            document(XML, urlset([site.url(&path)])),
+            document(XML, sitemap_xml([site.url(&path)])),
         );
         site.serve(&path, page(&path));
     }
     site.serve("/", page("home"));
     let work = Workplace::new();
-    let start = || crawl(&work, &web).arg(site.url("/"));
+    let start = || crawl_command(&work, &web).arg(site.url("/"));
     let running = start().start();
     web.log()
         .wait_until("sitemaps are read", |visits| visits.pages().len() > 30);
@@ -391,7 +394,7 @@ fn only_pages_of_mappings_are_taken_unless_all_links_are_followed() {
         "/sitemap.xml",
         document(
             XML,
-            urlset(["/item/1", "/news/1"].map(|path| site.url(path))),
+            sitemap_xml(["/item/1", "/news/1"].map(|path| site.url(path))),
         ),
     );
     serve_pages(&site, &["/", "/item/1", "/news/1"]);
@@ -405,7 +408,7 @@ fn only_pages_of_mappings_are_taken_unless_all_links_are_followed() {
         let before = site.visits().pages().len();
         let work = Workplace::new();
         work.write_json("mappings/profile.json", &mapping);
-        crawl(&work, &web)
+        crawl_command(&work, &web)
             .args(["--follow", follow])
             .arg(site.url("/"))
             .finish()

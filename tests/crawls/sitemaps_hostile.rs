@@ -4,13 +4,13 @@ use webfill_tests::site::encodings::{gzip, gzip_bomb, html};
 use webfill_tests::site::{Web, document, page, status};
 use webfill_tests::workplace::Workplace;
 
-use crate::sitemaps::{XML, crawl, index, urlset};
+use crate::sitemaps::{XML, crawl_command, sitemap_index_xml, sitemap_xml};
 
 #[test]
 fn hostile_sitemaps_end_in_outcomes() {
     let web = Web::start();
     let site = web.site("shop.example");
-    let loops = index(
+    let loops = sitemap_index_xml(
         [
             "/loop.xml",
             "/other-loop.xml",
@@ -37,12 +37,16 @@ fn hostile_sitemaps_end_in_outcomes() {
             .strip_prefix("/deep/")
             .and_then(|n| n.parse().ok());
         match number {
-            Some(number) => document(XML, index([format!("{site_again}{}", number + 1)])).into(),
+            Some(number) => document(
+                XML,
+                sitemap_index_xml([format!("{site_again}{}", number + 1)]),
+            )
+            .into(),
             None => status(404).into(),
         }
     });
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .arg(site.url("/"))
         .finish()
         .expect_code(0);
@@ -69,7 +73,7 @@ fn a_sitemap_of_a_million_urls_is_cut_where_the_protocol_ends_and_larger_ones_th
     let site = web.site("huge.example");
     let name = "n".repeat(180);
     let urls = (0..1_000_000).map(|number| site.url(&format!("/{number}?{name}")));
-    let plain = urlset(urls.take(100_000));
+    let plain = sitemap_xml(urls.take(100_000));
     assert!(plain.len() > 20 << 20);
     site.serve_robots(&format!(
         "Sitemap: {}\nSitemap: {}\n",
@@ -77,14 +81,14 @@ fn a_sitemap_of_a_million_urls_is_cut_where_the_protocol_ends_and_larger_ones_th
         site.url("/packed")
     ));
     site.serve("/plain.xml", document(XML, plain));
-    let many = urlset((0..1_000_000).map(|number| site.url(&format!("/p{number}"))));
+    let many = sitemap_xml((0..1_000_000).map(|number| site.url(&format!("/p{number}"))));
     site.serve(
         "/packed",
         document("application/x-gzip", gzip(many.as_bytes())),
     );
     site.serve("/", page("home"));
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .args(["--max-pages", "3"])
         .arg(site.url("/"))
         .finish()

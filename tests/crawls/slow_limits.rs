@@ -39,7 +39,7 @@ fn a_slow_limiter_without_retry_after_costs_no_page() {
         urls.extend((0..pages).map(|number| site.url(&format!("/{number}"))));
     }
     let work = Workplace::new();
-    let crawl = || patience::crawl(&work, &web, "20s").time_limit(Duration::from_secs(280));
+    let crawl = || patience::crawl_command(&work, &web, "20s").time_limit(Duration::from_secs(280));
     crawl().args(&urls).finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     for url in &urls {

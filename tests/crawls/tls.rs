@@ -65,7 +65,7 @@ fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
             .collect::<Vec<_>>()
     };
     let work = Workplace::new();
-    let run = patience::crawl(&work, &web, "2m")
+    let run = patience::crawl_command(&work, &web, "2m")
         .args(pages("right.example"))
         .args(pages("wrong.example"))
         // The time limit is shorter than the patience of two minutes, so the crawl must not wait for the site.

@@ -45,7 +45,7 @@ fn serve_listing(web: &Web) {
 }
 
 /// A mapping that reads names, places and telephones, and follows links.
-fn mapping() -> Value {
+fn mapping_with_tel() -> Value {
     let mut mapping = profile_mapping();
     let xpath = json!({"type": "xpath", "parameters": {"expression": "//p[@class='tel']/text()"}});
     let tel = json!({"name": "tel", "processors": [xpath, {"type": "trim"}]});
@@ -53,7 +53,7 @@ fn mapping() -> Value {
     mapping
 }
 
-fn record(number: usize, url: &str, fields: Value) -> Value {
+fn member_record(number: usize, url: &str, fields: Value) -> Value {
     json!({"id": number.to_string(), "urls": [format!("http://{SITE}{url}")], "fields": fields})
 }
 
@@ -62,7 +62,7 @@ struct Crawled {
     summary: Value,
 }
 
-fn crawl(web: &Web, mapping: &Value, records: &[Value]) -> Crawled {
+fn crawl_members(web: &Web, mapping: &Value, records: &[Value]) -> Crawled {
     let work = Workplace::new();
     work.write_json("mappings/profile.json", mapping);
     let seeds = work.write_lines("members.jsonl", records);
@@ -79,12 +79,12 @@ fn each_record_gets_the_right_person_of_a_listing() {
         .map(|number| {
             let fields = json!({"name": member_name(number), "location": null, "tel": null});
             match number % 2 {
-                0 => record(number, "/members", fields),
-                _ => record(number, &format!("/m{number}"), fields),
+                0 => member_record(number, "/members", fields),
+                _ => member_record(number, &format!("/m{number}"), fields),
             }
         })
         .collect();
-    let crawled = crawl(&web, &mapping(), &records);
+    let crawled = crawl_members(&web, &mapping_with_tel(), &records);
     for (id, stored) in crawled.work.stored().records() {
         let number: usize = id.parse().unwrap();
         assert_eq!(
@@ -102,9 +102,9 @@ fn a_listing_fills_nothing_if_no_field_identifies_the_record() {
     serve_listing(&web);
     let fields = || json!({"name": null, "location": null, "tel": null});
     let records: Vec<Value> = (0..23)
-        .map(|number| record(number, "/members", fields()))
+        .map(|number| member_record(number, "/members", fields()))
         .collect();
-    let crawled = crawl(&web, &mapping(), &records);
+    let crawled = crawl_members(&web, &mapping_with_tel(), &records);
     for (id, stored) in crawled.work.stored().records() {
         let is_empty = |field: &str| stored.fields[field].is_null();
         assert!(
@@ -121,17 +121,17 @@ fn a_listing_fills_nothing_if_no_field_identifies_the_record() {
 fn fields_of_a_mapping_identify_the_record_of_a_page() {
     let web = Web::start();
     serve_listing(&web);
-    let mut mapping = mapping();
+    let mut mapping = mapping_with_tel();
     mapping["match"] = json!(["tel"]);
     // All names in the records are wrong, but the telephone numbers are correct.
     let records: Vec<Value> = (0..23)
         .map(|number| {
             let fields =
                 json!({"name": "Someone Else", "location": null, "tel": member_tel(number)});
-            record(number, "/members", fields)
+            member_record(number, "/members", fields)
         })
         .collect();
-    let crawled = crawl(&web, &mapping, &records);
+    let crawled = crawl_members(&web, &mapping, &records);
     for (id, stored) in crawled.work.stored().records() {
         let number: usize = id.parse().unwrap();
         let place = if number.is_multiple_of(3) {
@@ -154,14 +154,14 @@ fn a_stale_value_costs_no_record_its_page() {
     let records: Vec<Value> = (0..23)
         .map(|number| {
             let stale = format!("+1 555 {number:07}");
-            record(
+            member_record(
                 number,
                 "/members",
                 json!({"name": member_name(number), "location": null, "tel": stale}),
             )
         })
         .collect();
-    let crawled = crawl(&web, &mapping(), &records);
+    let crawled = crawl_members(&web, &mapping_with_tel(), &records);
     for (id, stored) in crawled.work.stored().records() {
         let number: usize = id.parse().unwrap();
         assert_eq!(
@@ -185,8 +185,11 @@ fn a_link_to_the_page_of_another_record_fills_that_one() {
         page("Bob").field("name", "Bob").field("location", "Bath"),
     );
     let missing = || json!({"name": null, "location": null});
-    let records = [record(1, "/ada", missing()), record(2, "/bob", missing())];
-    let crawled = crawl(&web, &profile_mapping(), &records);
+    let records = [
+        member_record(1, "/ada", missing()),
+        member_record(2, "/bob", missing()),
+    ];
+    let crawled = crawl_members(&web, &profile_mapping(), &records);
     let stored = crawled.work.stored().records();
     assert_eq!(
         json!(stored["1"].fields),

@@ -95,7 +95,7 @@ fn parse_snapshots(text: &str) -> Vec<(u64, Value)> {
     events.filter_map(snapshot).collect()
 }
 
-fn shows(snapshot: &Value, text: &str) -> bool {
+fn snapshot_contains(snapshot: &Value, text: &str) -> bool {
     snapshot["html"]
         .as_str()
         .is_some_and(|html| html.contains(text))
@@ -108,7 +108,7 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
     let visitor = fleet.visitor();
     let reported = visitor.listen("/dashboard/live", |text| {
         let mut snapshots = parse_snapshots(text);
-        snapshots.retain(|(_, snapshot)| shows(snapshot, "testapp / monday"));
+        snapshots.retain(|(_, snapshot)| snapshot_contains(snapshot, "testapp / monday"));
         (snapshots.len() >= 3).then_some(snapshots)
     });
     for pair in reported.windows(2) {

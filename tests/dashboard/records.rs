@@ -32,8 +32,8 @@ impl Records {
         if let Some(store) = store {
             fleet.set_store(store);
         }
-        serve(&fleet);
-        crawl(&fleet, "first");
+        serve_people(&fleet);
+        crawl_people(&fleet, "first");
         let (dashboard, visitor) = start_dashboard(&fleet);
         Records {
             fleet,
@@ -101,7 +101,7 @@ pub(crate) fn start_dashboard(fleet: &Fleet) -> (Running, Visitor) {
     (dashboard, Visitor::of(&place))
 }
 
-fn serve(fleet: &Fleet) {
+fn serve_people(fleet: &Fleet) {
     let site = fleet.web.site("people.example");
     let person =
         |name: &str, location: &str| page(name).field("name", name).field("location", location);
@@ -115,7 +115,7 @@ fn serve(fleet: &Fleet) {
     closed.serve_robots("User-agent: *\nDisallow: /\n");
 }
 
-fn crawl(fleet: &Fleet, crawl: &str) {
+fn crawl_people(fleet: &Fleet, crawl: &str) {
     let record = |id: &str, urls: &[&str], fields: Value| {
         let url = |path: &&str| match path.strip_prefix('/') {
             Some(path) => format!("http://people.example/{path}"),
@@ -307,7 +307,7 @@ fn records_in_mongodb_are_the_same_grid() {
 }
 
 /// Answers the doubt about a cell by its form. Returns the page of the cell with its new state.
-fn decide(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> String {
+fn submit_decision(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> String {
     let path = format!(
         "/dashboard/record/people/{}/cell?field={}",
         percent_encode(id),
@@ -325,7 +325,7 @@ fn decide(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> 
 
 fn check_decisions(records: &Records) {
     // Answers that accept, replace or reject a value are kept when the same input is crawled again.
-    let other = decide(
+    let other = submit_decision(
         records,
         "b-other",
         "name",
@@ -333,16 +333,16 @@ fn check_decisions(records: &Records) {
     );
     assert!(other.contains("data-answer=\"accepted\""), "{other}");
     assert!(other.contains("data-current=\"Grace Hopper\""), "{other}");
-    decide(
+    submit_decision(
         records,
         "c-lost",
         "name",
         &[("answer", "edit"), ("value", "By hand")],
     );
-    decide(records, "a-filled", "location", &[("answer", "reject")]);
-    decide(records, "g-wrong", "name", &[("answer", "accept")]);
-    decide(records, "a-filled", "name", &[("answer", "reject")]);
-    let undone = decide(records, "a-filled", "name", &[("answer", "undo")]);
+    submit_decision(records, "a-filled", "location", &[("answer", "reject")]);
+    submit_decision(records, "g-wrong", "name", &[("answer", "accept")]);
+    submit_decision(records, "a-filled", "name", &[("answer", "reject")]);
+    let undone = submit_decision(records, "a-filled", "name", &[("answer", "undo")]);
     assert!(undone.contains("data-current=\"Ada Lovelace\""), "{undone}");
     let audit = records.audit_log();
     let answers: Vec<&str> = audit
@@ -359,7 +359,7 @@ fn check_decisions(records: &Records) {
             .all(|line| line["action"] == "record_review" && line["result"] == "done")
     );
     assert_eq!(audit[1]["value"], "By hand");
-    crawl(&records.fleet, "second");
+    crawl_people(&records.fleet, "second");
     let stored = |id: &str| records.exported_record(id);
     assert_eq!(stored("b-other")["fields"]["name"], "Grace Hopper");
     assert_eq!(
@@ -524,8 +524,8 @@ fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
     let many = std::env::var("RECORDS").ok();
     let many: u64 = many.map_or(200_000, |many| many.parse().expect("a number"));
     let fleet = Fleet::unstarted();
-    serve(&fleet);
-    crawl(&fleet, "first");
+    serve_people(&fleet);
+    crawl_people(&fleet, "first");
     let conn = Connection::open(fleet.work.path("store.db")).expect("a store");
     for (name, count) in [("few", 300), ("many", many)] {
         add_dataset(&conn, name, count);

@@ -44,7 +44,7 @@ impl Scene {
     pub(crate) fn new() -> Scene {
         let mut fleet = Fleet::unstarted();
         fleet.set_setting("BACKOFF_BLOCKED", "3600");
-        let refuses = serve(&fleet);
+        let refuses = serve_pages(&fleet);
         fleet.start_dispatcher();
         fleet.start_supervisor();
         let scene = Scene { fleet, refuses };
@@ -147,7 +147,7 @@ impl Scene {
 }
 
 /// Serves the web of the scene. Returns a switch that makes `blocks.example` refuse requests.
-fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
+fn serve_pages(fleet: &Fleet) -> Arc<AtomicBool> {
     let site = fleet.web.site("vereine.example");
     site.serve_otherwise(|request| match request.path.as_str() {
         "/1" | "/2" => status(404).into(),

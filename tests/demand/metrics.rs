@@ -59,12 +59,12 @@ pub(crate) fn scrape(fleet: &Fleet, port: u16) -> Scraped {
 }
 
 fn scrape_text(fleet: &Fleet, port: u16) -> String {
-    let (status, body) = ask(fleet, port, "GET /metrics HTTP/1.1", &fleet.host);
+    let (status, body) = send_request(fleet, port, "GET /metrics HTTP/1.1", &fleet.host);
     assert_eq!(status, 200, "{body}");
     body
 }
 
-fn ask(fleet: &Fleet, port: u16, request: &str, host: &str) -> (u16, String) {
+fn send_request(fleet: &Fleet, port: u16, request: &str, host: &str) -> (u16, String) {
     let host = format!("Host: {host}:{port}");
     try_http_at((&fleet.host, port), &[request, &host], "").expect("an answer")
 }
@@ -365,14 +365,14 @@ fn the_number_of_series_does_not_grow_with_the_web() {
 fn only_metrics_are_served_and_only_to_this_machine() {
     let fleet = fleet_with_metrics();
     let host = fleet.host.clone();
-    let status = |request: &str, host: &str| ask(&fleet, DISPATCHER, request, host).0;
+    let status = |request: &str, host: &str| send_request(&fleet, DISPATCHER, request, host).0;
     assert_eq!(status("GET /metrics HTTP/1.1", &host), 200);
     assert_eq!(status("GET /metrics HTTP/1.1", "evil.example"), 403);
     assert_eq!(status("GET /status HTTP/1.1", &host), 404);
     assert_eq!(status("POST /metrics HTTP/1.1", &host), 405);
     let origin = format!("GET /metrics HTTP/1.1\r\nOrigin: http://{host}");
     assert_eq!(status(&origin, &host), 403);
-    let (_, body) = ask(&fleet, DISPATCHER, "HEAD /metrics HTTP/1.1", &host);
+    let (_, body) = send_request(&fleet, DISPATCHER, "HEAD /metrics HTTP/1.1", &host);
     assert_eq!(body, "");
     let mut open = Fleet::unstarted_fleet(&[("METRICS_DISPATCHER", "0.0.0.0:9464")]);
     let refused = open.dispatcher_role().finish().expect_code(2);

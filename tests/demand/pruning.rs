@@ -13,7 +13,7 @@ use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wai
 const PAGES: usize = 5;
 
 /// Crawls some pages of a site, and waits for the end of the crawl.
-fn crawl(fleet: &Fleet, host: &str, crawl_id: &str) {
+fn crawl_pages_of_host(fleet: &Fleet, host: &str, crawl_id: &str) {
     let site = fleet.web.site(host);
     let pages = (0..PAGES).map(|nth| request(&site.url(&format!("/{nth}")), crawl_id));
     fleet.feed(&pages.collect::<Vec<Value>>());
@@ -34,8 +34,8 @@ fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
             .site(host)
             .serve_otherwise(|request| page(&request.path).into());
     }
-    crawl(&fleet, "a.example", "old");
-    crawl(&fleet, "b.example", "kept");
+    crawl_pages_of_host(&fleet, "a.example", "old");
+    crawl_pages_of_host(&fleet, "b.example", "kept");
     let (code, reported) = post(&fleet, "/prune", &json!({"appid": APP, "crawlid": "old"}));
     assert_eq!(code, 200, "{reported}");
     let pruned = (&reported["total_crawls"], &reported["total_tasks"]);
@@ -46,8 +46,8 @@ fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
     let unknown = fleet.client().ask(&action("info", Some("old")));
     assert_eq!(unknown["error"]["path"], "$.crawlid", "{unknown}");
     assert_eq!(fleet.info("kept")["done"], json!(PAGES));
-    crawl(&fleet, "a.example", "old");
-    crawl(&fleet, "b.example", "kept");
+    crawl_pages_of_host(&fleet, "a.example", "old");
+    crawl_pages_of_host(&fleet, "b.example", "kept");
     let visits = |host: &str| fleet.web.visits().for_host(host).pages().len();
     assert_eq!(visits("a.example"), 2 * PAGES, "it was a new crawl");
     assert_eq!(visits("b.example"), PAGES, "it was known");
@@ -112,7 +112,7 @@ fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let mut fleet = Fleet::start();
     let site = fleet.web.site("a.example");
     site.serve_otherwise(|request| page(&request.path).into());
-    crawl(&fleet, "a.example", "done");
+    crawl_pages_of_host(&fleet, "a.example", "done");
     let slow = fleet.web.site("slow.example");
     slow.serve("/", page("Slow").latency(Duration::from_secs(60)));
     fleet.feed(&[request(&slow.url("/"), "slow")]);

@@ -13,7 +13,7 @@ use crate::fleet::{Fleet, request, wait_for};
 const SITES: usize = 4;
 const PAGES: usize = 30;
 
-fn feed(fleet: &Fleet, crawl_id: &str) {
+fn serve_and_feed(fleet: &Fleet, crawl_id: &str) {
     let mut requests = Vec::new();
     for number in 0..SITES {
         let site = fleet.web.site(&format!("s{number}.example"));
@@ -62,7 +62,7 @@ fn mapping_versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<S
 fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing() {
     let fleet = Fleet::start_with(&[]);
     let before = version_of_file(&fleet);
-    feed(&fleet, "c");
+    serve_and_feed(&fleet, "c");
     wait_for_pages(&fleet, SITES * PAGES / 4);
 
     fleet
@@ -86,7 +86,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
     let after = version_of_file(&fleet);
     let answer = fleet.run_json(&["reload"]);
     assert_eq!(answer["mappings"]["changed"], true, "{answer}");
-    feed(&fleet, "later");
+    serve_and_feed(&fleet, "later");
     for crawl in ["c", "later"] {
         fleet.wait_until_done(crawl);
     }
@@ -155,7 +155,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
         (&reported["changed"], &reported["needs_restart"]),
         (&json!(""), &json!(""))
     );
-    feed(&fleet, "c");
+    serve_and_feed(&fleet, "c");
     fleet.wait_until_done("c");
     assert_eq!(mapping_versions(&fleet, "c", true).len(), 1);
     assert_eq!(mapping_versions(&fleet, "c", false), BTreeSet::new());
@@ -173,7 +173,7 @@ fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     fleet.config = Some(fleet.work.write("webfill.toml", settings));
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
-    feed(&fleet, "c");
+    serve_and_feed(&fleet, "c");
     wait_for_pages(&fleet, SITES * 2);
     let site = |until: &str| {
         let block = ["site", "s0.example", "--block-until", until];

@@ -7,7 +7,7 @@ use webfill_tests::site::page;
 use crate::clients::{get, post, send_http};
 use crate::fleet::{APP, Fleet, HTTP, action, request, wait_for};
 
-fn serve(fleet: &Fleet) {
+fn serve_any_page(fleet: &Fleet) {
     fleet
         .web
         .site("a.example")
@@ -17,7 +17,7 @@ fn serve(fleet: &Fleet) {
 #[test]
 fn requests_and_actions_go_by_http_as_they_go_by_the_control_socket() {
     let fleet = Fleet::start();
-    serve(&fleet);
+    serve_any_page(&fleet);
     fleet
         .run(&["site", "a.example", "--block-until", "1h"])
         .expect_code(0);
@@ -166,7 +166,7 @@ fn http_is_for_this_machine_only_and_can_be_off() {
 #[test]
 fn a_stuck_loop_is_reported() {
     let fleet = Fleet::start();
-    serve(&fleet);
+    serve_any_page(&fleet);
     let blocked = ["site", "a.example", "--block-until", "1h"];
     fleet.run(&blocked).expect_code(0);
     fleet.feed(&[request("http://a.example/1", "stuck")]);

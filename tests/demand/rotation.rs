@@ -82,7 +82,7 @@ fn count_supervisors(keyed: &Keyed) -> usize {
     status["supervisors"].as_array().expect("a list").len()
 }
 
-fn feed(keyed: &Keyed, sites: &[String]) {
+fn feed_pages(keyed: &Keyed, sites: &[String]) {
     let urls = sites
         .iter()
         .flat_map(|site| (0..PAGES).map(move |n| format!("{site}{n}")));
@@ -124,7 +124,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     });
     let [dump, nosy] =
         ["feeder", "stranger"].map(|who| keyed.command(&["dump"], Some(who)).start());
-    feed(&keyed, &urls);
+    feed_pages(&keyed, &urls);
     let asked = || keyed.web.visits().pages().len();
     wait_for("it is under way", || (asked() >= SITES * 3).then_some(()));
 

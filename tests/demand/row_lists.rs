@@ -10,7 +10,7 @@ use crate::fleet::{Fleet, request_with, wait_for};
 const HOST: &str = "shop.example";
 
 /// Serves a list of two pages, each with the rows of these ids.
-fn serve(site: &Site, first: &[&str], second: &[&str]) {
+fn serve_list(site: &Site, first: &[&str], second: &[&str]) {
     let html = |ids: &[&str], next: &str| {
         let rows: String = ids.iter().map(|id| format!("<li><b>{id}</b>")).collect();
         page("Items").html(format!("<h1>Items</h1><ul>{rows}</ul>{next}"))
@@ -51,14 +51,14 @@ fn fleet_with_list() -> (Fleet, Site) {
     let site = fleet.web.site(HOST);
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
-    serve(&site, &["a", "b"], &["c", "d"]);
-    feed(&fleet, "first");
+    serve_list(&site, &["a", "b"], &["c", "d"]);
+    feed_list_page(&fleet, "first");
     fleet.wait_until_done("first");
     assert_eq!(row_ids(&fleet), ["a", "b", "c", "d"]);
     (fleet, site)
 }
 
-fn feed(fleet: &Fleet, crawl: &str) {
+fn feed_list_page(fleet: &Fleet, crawl: &str) {
     let url = format!("http://{HOST}/list");
     fleet.feed(&[request_with(&url, crawl, json!({"maxdepth": 3}))]);
 }
@@ -72,8 +72,8 @@ fn wait_until_gone(fleet: &Fleet) {
 #[test]
 fn a_dispatcher_marks_rows_that_a_finished_crawl_no_longer_finds() {
     let (fleet, site) = fleet_with_list();
-    serve(&site, &["a", "b"], &["d"]);
-    feed(&fleet, "second");
+    serve_list(&site, &["a", "b"], &["d"]);
+    feed_list_page(&fleet, "second");
     fleet.wait_until_done("second");
     wait_until_gone(&fleet);
 }
@@ -94,8 +94,8 @@ fn lock_store(fleet: &Fleet) -> Connection {
 #[test]
 fn a_dispatcher_that_is_killed_before_it_marks_rows_marks_them_after_its_start() {
     let (mut fleet, site) = fleet_with_list();
-    serve(&site, &["a", "b"], &["d"]);
-    feed(&fleet, "second");
+    serve_list(&site, &["a", "b"], &["d"]);
+    feed_list_page(&fleet, "second");
     let lock = lock_store(&fleet);
     fleet.wait_until_done("second");
     fleet.kill_dispatcher();

@@ -36,7 +36,7 @@ struct Way {
 /// For each refused line, its number with the JSON path and the message of the refusal.
 type Refusals = BTreeMap<usize, (String, String)>;
 
-fn serve(web: &Web) {
+fn serve_linked_pages(web: &Web) {
     web.site("a.example").serve_otherwise(|request| {
         let deeper = format!("{}/link", request.path);
         let denied = format!("{}/denied", request.path);
@@ -48,7 +48,7 @@ fn serve(web: &Web) {
 /// starts a supervisor and collects the results.
 fn crawl_by_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) -> Way {
     let mut fleet = Fleet::start_dispatcher_only(&[]);
-    serve(&fleet.web);
+    serve_linked_pages(&fleet.web);
     let refusals = feed(&fleet);
     fleet.add_supervisor("one");
     let frontier = fleet.work.path("state/dispatcher-0/dispatcher.db");
@@ -61,7 +61,7 @@ fn crawl_by_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) -> Way 
 
 fn crawl_by_seeds_file(text: &str) -> Way {
     let (web, work) = (Web::start(), Workplace::new());
-    serve(&web);
+    serve_linked_pages(&web);
     let seeds = work.write("seeds.jsonl", text);
     let run = work
         .crawl(&web)
@@ -201,7 +201,7 @@ fn send_one_by_one(lines: &[&str], ask: impl Fn(&str) -> Value) -> Refusals {
     refusals
 }
 
-fn post(fleet: &Fleet, media_type: &str, body: &str) -> Value {
+fn post_feed(fleet: &Fleet, media_type: &str, body: &str) -> Value {
     let head = [
         "POST /feed HTTP/1.1".to_owned(),
         format!("Host: {}:{HTTP}", fleet.host),
@@ -213,7 +213,7 @@ fn post(fleet: &Fleet, media_type: &str, body: &str) -> Value {
 
 /// Sends JSON lines by HTTP. The answer lists the refused lines.
 fn post_lines(fleet: &Fleet, text: &str) -> Refusals {
-    let answer = post(fleet, "application/x-ndjson", text);
+    let answer = post_feed(fleet, "application/x-ndjson", text);
     let refused = answer["errors"]
         .as_array()
         .unwrap_or_else(|| panic!("nothing is refused: {answer}"))
@@ -247,7 +247,7 @@ fn a_crawl_request_means_the_same_by_every_way_in() {
     }
     let others = [
         crawl_by_fleet("HTTP", |fleet| {
-            send_one_by_one(&lines, |line| post(fleet, "application/json", line))
+            send_one_by_one(&lines, |line| post_feed(fleet, "application/json", line))
         }),
         crawl_by_fleet("JSON lines by HTTP", |fleet| post_lines(fleet, &text)),
         crawl_by_fleet("webfill feed", |fleet| feed_file(fleet, &text)),
@@ -337,7 +337,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     assert!(refusals[&3].1.contains("crawl request"), "{refusals:?}");
 
     let (web, work) = (Web::start(), Workplace::new());
-    serve(&web);
+    serve_linked_pages(&web);
     let seeds = work.write("seeds.jsonl", lines.join("\n"));
     let run = work
         .crawl(&web)
@@ -360,7 +360,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
 #[test]
 fn a_resumed_local_crawl_finds_the_crawls_of_its_requests_again() {
     let (web, work) = (Web::start(), Workplace::new());
-    serve(&web);
+    serve_linked_pages(&web);
     let lines: Vec<Value> = (0..4)
         .map(|number| {
             json!({"url": format!("http://a.example/{number}"), "appid": "app",

@@ -67,7 +67,7 @@ fn parse_reply(text: &str) -> Option<Value> {
     Some(serde_json::from_str(&as_json).unwrap_or_else(|error| panic!("{error}: {as_json}")))
 }
 
-fn keys(value: &Value) -> BTreeSet<String> {
+fn object_keys(value: &Value) -> BTreeSet<String> {
     value
         .as_object()
         .expect("an object")
@@ -118,7 +118,10 @@ impl Theirs {
             && request.get("action").is_some()
         {
             let ours = machine.client().ask(request);
-            let missing: Vec<String> = keys(reply).difference(&keys(&ours)).cloned().collect();
+            let missing: Vec<String> = object_keys(reply)
+                .difference(&object_keys(&ours))
+                .cloned()
+                .collect();
             assert!(missing.is_empty(), "{request}: no {missing:?} in {ours}");
             assert_eq!(ours["uuid"], request["uuid"], "{ours}");
         }
@@ -149,7 +152,7 @@ fn every_line_of_the_document_works() {
 /// the body, the fields and most headers may differ. The message must also have every key of Scrapy Cluster's message.
 fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     let expected: Value = serde_json::from_str(text).expect("JSON");
-    let of_theirs = theirs.reply.as_ref().map(keys).unwrap_or_default();
+    let of_theirs = theirs.reply.as_ref().map(object_keys).unwrap_or_default();
     let is_it = |message: &Value| {
         ["crawlid", "action", "url"]
             .iter()
@@ -158,7 +161,7 @@ fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     let found = wait_for("such a message is printed", || {
         machine.dumped_messages().into_iter().find(is_it)
     });
-    let missing: Vec<String> = keys(&expected)
+    let missing: Vec<String> = object_keys(&expected)
         .union(&of_theirs)
         .filter(|key| found.get(key.as_str()).is_none())
         .cloned()
@@ -181,7 +184,7 @@ fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
 }
 
 /// The rows of the document's table whose heading line begins with `head`.
-fn rows(head: &str) -> Vec<Vec<&'static str>> {
+fn table_rows(head: &str) -> Vec<Vec<&'static str>> {
     let table = DOCUMENT
         .lines()
         .skip_while(|line| !line.starts_with(head))
@@ -201,7 +204,7 @@ fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
     let mut machine = machine_with_sites();
     machine.run_block("$ webfill dispatcher &", |_, _| {});
     let client = machine.client();
-    let rows = rows("| key |");
+    let rows = table_rows("| key |");
     let mut reported = BTreeSet::new();
     for row in &rows {
         let (key, example) = (row[0], row[1]);
@@ -219,5 +222,5 @@ fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
     );
     let schema: Value =
         serde_json::from_str(&std::fs::read_to_string(schema).expect("it ships")).expect("JSON");
-    assert_eq!(reported, keys(&schema["properties"]));
+    assert_eq!(reported, object_keys(&schema["properties"]));
 }

@@ -32,7 +32,7 @@ fn collect_logs(fleet: &Fleet) -> std::path::PathBuf {
 }
 
 /// The events in the history of a URL, in order. The number is that of the task's delivery.
-fn events(reported: &Value) -> Vec<(String, Option<u64>)> {
+fn step_events(reported: &Value) -> Vec<(String, Option<u64>)> {
     let steps = reported["steps"].as_array().expect("a list");
     steps
         .iter()
@@ -84,12 +84,12 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     let reported = wait_for("the story is whole", || {
         collect_logs(&fleet);
         let reported = fleet.run_json(&trace);
-        let is_whole = events(&reported)
+        let is_whole = step_events(&reported)
             .iter()
             .any(|(event, _)| event == "counted");
         is_whole.then_some(reported)
     });
-    let found = events(&reported);
+    let found = step_events(&reported);
     let expected = [
         ("queued", None),
         ("leased", Some(1)),
@@ -167,7 +167,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     fleet.kill_dispatcher();
     let trace = [&trace[..], &["--app", "testapp", "--crawl", "c"]].concat();
     let reported = fleet.run_json(&trace);
-    assert_eq!(events(&reported), found);
+    assert_eq!(step_events(&reported), found);
     let missing = reported["missing"][0].as_str().expect("a sentence");
     assert!(missing.starts_with("the dispatcher's data: "), "{missing}");
     // The dispatcher's file shows how the task ended. The command only reads the file.

@@ -37,13 +37,13 @@ fn show_watch(fleet: &Fleet) -> Value {
 }
 
 /// The runs of the watch, the latest first.
-fn runs(fleet: &Fleet) -> Vec<Value> {
+fn listed_runs(fleet: &Fleet) -> Vec<Value> {
     let shown = show_watch(fleet);
     shown["runs"].as_array().cloned().unwrap_or_default()
 }
 
 fn ended_runs(fleet: &Fleet) -> Vec<Value> {
-    let runs = runs(fleet).into_iter();
+    let runs = listed_runs(fleet).into_iter();
     runs.filter(|run| run["how"] != Value::Null).collect()
 }
 
@@ -65,7 +65,7 @@ fn runs_begin_by_themselves_and_check_each_page_once() {
     wait_until("none is under way", || {
         show_watch(&fleet)["state"] == "paused"
     });
-    let runs = runs(&fleet);
+    let runs = listed_runs(&fleet);
     for path in ["/list", "/ada"] {
         assert_eq!(count_visits(&fleet, path), runs.len(), "{path}");
     }
@@ -107,8 +107,8 @@ fn a_restarted_dispatcher_continues_its_run() {
         fleet.start_dispatcher();
     }
     wait_until("the run has ended", || ended_runs(&fleet).len() == 1);
-    assert_eq!(runs(&fleet).len(), 1, "one run, and no other");
-    assert_eq!(runs(&fleet)[0]["how"], "finished");
+    assert_eq!(listed_runs(&fleet).len(), 1, "one run, and no other");
+    assert_eq!(listed_runs(&fleet)[0]["how"], "finished");
     let paths = fleet.web.visits().pages().counts();
     assert_eq!(paths.len(), 60, "every page");
     let visits: usize = paths.values().sum();
@@ -141,7 +141,7 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     // A manual run starts only when no run is due.
     ask(&fleet, json!({"action": "watch_run", "name": "people"}));
     wait_until("it has ended", || ended_runs(&fleet).len() >= 2);
-    assert_eq!(runs(&fleet).len(), 2, "once for all");
+    assert_eq!(listed_runs(&fleet).len(), 2, "once for all");
 }
 
 #[test]
@@ -355,5 +355,7 @@ fn the_command_and_http_have_the_effects_of_actions() {
     assert_eq!(post(&fleet, "/watches/people/resume", &json!({})).0, 200);
     assert!(command(&["remove", "people"]).contains("removed"));
     assert_eq!(post(&fleet, "/watches", &watch).0, 200);
-    wait_until("its runs are still known", || runs(&fleet).len() == 2);
+    wait_until("its runs are still known", || {
+        listed_runs(&fleet).len() == 2
+    });
 }

@@ -18,7 +18,7 @@ use super::made_web::{Oddities, book_count, evidence, gap_count, is_gap, serve, 
 /// and years are stored as numbers.
 const MEMBERS: [&str; 4] = ["Title", "author-name", "year", "publisher"];
 
-fn value(book: usize, field: usize) -> Bson {
+fn book_value(book: usize, field: usize) -> Bson {
     let text = truth(book)[field].clone();
     match field {
         2 => Bson::Int32(text.parse().unwrap()),
@@ -27,7 +27,7 @@ fn value(book: usize, field: usize) -> Bson {
 }
 
 /// Makes a document for each book. A gap is a missing field, null or an empty text.
-fn documents() -> Vec<Document> {
+fn book_documents() -> Vec<Document> {
     let document = |book: usize| {
         let mut document = doc! {
             "_id": bson::oid::ObjectId::from_bytes([u8::try_from(book).unwrap(); 12]),
@@ -35,11 +35,11 @@ fn documents() -> Vec<Document> {
             "seen": bson::DateTime::from_millis(1_700_000_000_000),
             "note": {"mine": book as i32},
             // MongoDB's queries would treat the name of this field as a path. So the field is read, but never written.
-            "the.year": if book.is_multiple_of(2) { Bson::Null } else { value(book, 2) },
+            "the.year": if book.is_multiple_of(2) { Bson::Null } else { book_value(book, 2) },
         };
         for (field, member) in MEMBERS.iter().enumerate() {
             match (is_gap(book, field), (book + field) % 3) {
-                (false, _) => drop(document.insert(*member, value(book, field))),
+                (false, _) => drop(document.insert(*member, book_value(book, field))),
                 (true, 0) => drop(document.insert(*member, Bson::Null)),
                 (true, 1) if field != 2 => drop(document.insert(*member, "")),
                 (true, _) => {}
@@ -73,7 +73,7 @@ fn assert_complete(all: &[Value], other_than: &[(usize, &str)]) {
         assert_eq!(document["note"]["mine"], book);
         assert_eq!(document["the.year"].is_null(), book.is_multiple_of(2));
         for (field, member) in MEMBERS.iter().enumerate() {
-            let expected = value(book, field).into_relaxed_extjson();
+            let expected = book_value(book, field).into_relaxed_extjson();
             if !other_than.contains(&(book, *member)) {
                 assert_eq!(document[member], expected, "{book} {member}");
             }
@@ -87,7 +87,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     let (work, web, database) = (Workplace::new(), Web::start(), fresh_database());
     serve(&web, &Oddities::default());
     let client = Documents::open(database.uri());
-    client.run(doc! {"insert": "books", "documents": documents()});
+    client.run(doc! {"insert": "books", "documents": book_documents()});
     let planned = fill_command(&work, &web, &database)
         .arg("--dry-run")
         .finish()
@@ -135,7 +135,7 @@ fn a_killed_run_is_resumed() {
     let (work, web, database) = (Workplace::new(), Web::start(), fresh_database());
     serve(&web, &Oddities::default());
     let client = Documents::open(database.uri());
-    client.run(doc! {"insert": "books", "documents": documents()});
+    client.run(doc! {"insert": "books", "documents": book_documents()});
     for moment in 0..12 {
         let running = fill_command(&work, &web, &database).start();
         // The run is killed this many milliseconds after its start.

@@ -11,13 +11,13 @@ const THINGS: usize = 24;
 /// The number of rows whose maker is known.
 const KNOWN: usize = 12;
 
-fn maker(thing: usize) -> String {
+fn true_maker(thing: usize) -> String {
     truth(thing)[1].clone()
 }
 
 /// Serves two pages of each thing: one with a number from 100 on, the other with a number from 200 on. Pages whose
 /// numbers are in `torn` name a wrong maker after the true one.
-fn serve(web: &Web, torn: &'static [usize]) {
+fn serve_things(web: &Web, torn: &'static [usize]) {
     web.site("things.example").serve_otherwise(move |request| -> Reply {
         let number = request.path.strip_prefix("/thing/");
         let number: Option<usize> = number.and_then(|number| number.parse().ok());
@@ -30,7 +30,7 @@ fn serve(web: &Web, torn: &'static [usize]) {
         };
         let text = format!(
             "<html><head><title>Things</title></head><body><h1>Thing {number}</h1><p><b class=maker>{}</b>{other}</p></body></html>",
-            maker(number % 100)
+            true_maker(number % 100)
         );
         let page: Page = status(200)
             .header("content-type", "text/html; charset=utf-8")
@@ -40,7 +40,7 @@ fn serve(web: &Web, torn: &'static [usize]) {
 }
 
 /// A table of all things. The things in `second` have a second link.
-fn table(second: &[usize]) -> String {
+fn things_table(second: &[usize]) -> String {
     let mut text = String::from("id,link,second,maker\n");
     for thing in 0..THINGS {
         let link = |number: usize| format!("http://things.example/thing/{}", number + thing);
@@ -49,7 +49,7 @@ fn table(second: &[usize]) -> String {
             false => String::new(),
         };
         let known = match thing < KNOWN {
-            true => maker(thing),
+            true => true_maker(thing),
             false => String::new(),
         };
         text += &format!("t{thing},{},{second},{known}\n", link(100));
@@ -71,7 +71,7 @@ fn assert_filled_except(work: &Workplace, conflicting: &[usize]) {
     for (thing, row) in rows(work, "books.filled.csv").iter().enumerate() {
         let expected = match conflicting.contains(&thing) {
             true => String::new(),
-            false => maker(thing),
+            false => true_maker(thing),
         };
         assert_eq!(row[3], expected, "thing {thing}");
     }
@@ -92,8 +92,8 @@ fn assert_filled_except(work: &Workplace, conflicting: &[usize]) {
 #[test]
 fn of_two_pages_with_the_same_value_one_without_another_is_enough() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &[120, 221]);
-    work.write("books.csv", table(&[20, 21]));
+    serve_things(&web, &[120, 221]);
+    work.write("books.csv", things_table(&[20, 21]));
     fill_command(&work, &web).finish().expect_code(0);
     assert_filled_except(&work, &[]);
 }
@@ -101,8 +101,8 @@ fn of_two_pages_with_the_same_value_one_without_another_is_enough() {
 #[test]
 fn a_disputed_value_is_not_filled_however_little_precision_is_wanted() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &[118]);
-    work.write("books.csv", table(&[]));
+    serve_things(&web, &[118]);
+    work.write("books.csv", things_table(&[]));
     fill_command(&work, &web)
         .args(["--precision", "0.5"])
         .finish()
@@ -113,8 +113,8 @@ fn a_disputed_value_is_not_filled_however_little_precision_is_wanted() {
 #[test]
 fn a_page_with_several_values_is_noticed_wherever_it_is_read() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &[115, 122]);
-    work.write("books.csv", table(&[]));
+    serve_things(&web, &[115, 122]);
+    work.write("books.csv", things_table(&[]));
     // All rows of the sample have a known maker, so nothing is learned from rows with gaps.
     let run = fill_command(&work, &web).args(["--sample", "8"]);
     run.finish().expect_code(0);

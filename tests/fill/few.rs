@@ -45,7 +45,7 @@ fn one_row_that_knows_its_values_is_enough_where_anchors_agree() {
 const LAMPS: usize = 40;
 const COLOURS: [&str; 5] = ["red", "green", "blue", "yellow", "white"];
 
-fn colour(lamp: usize) -> &'static str {
+fn lamp_colour(lamp: usize) -> &'static str {
     COLOURS[lamp * 7 % 11 % 5]
 }
 
@@ -66,8 +66,8 @@ fn serve_lamps(web: &Web) {
         let text = format!(
             "<html><head><title>Lamps</title></head><body><h1>Lamp {lamp} of the series</h1><table><tr><th>Colour</th><td>{}</td></tr>\
              <tr><th>Weight</th><td>{} g</td></tr></table><ul>{others}</ul></body></html>",
-            colour(lamp),
-            weight(lamp)
+            lamp_colour(lamp),
+            lamp_weight(lamp)
         );
         let page: Page = status(200)
             .header("content-type", "text/html; charset=utf-8")
@@ -76,7 +76,7 @@ fn serve_lamps(web: &Web) {
     });
 }
 
-fn weight(lamp: usize) -> usize {
+fn lamp_weight(lamp: usize) -> usize {
     2_000 + lamp * 37
 }
 
@@ -90,10 +90,10 @@ fn a_column_of_few_values_is_filled_although_pages_also_show_wrong_ones() {
         let cells = match lamp % 2 {
             1 => String::from(","),
             _ if is_wrong(lamp) => {
-                let wrong = COLOURS.iter().find(|one| **one != colour(lamp));
-                format!("{},{} g", wrong.unwrap(), weight(lamp + 1))
+                let wrong = COLOURS.iter().find(|one| **one != lamp_colour(lamp));
+                format!("{},{} g", wrong.unwrap(), lamp_weight(lamp + 1))
             }
-            _ => format!("{},{} g", colour(lamp), weight(lamp)),
+            _ => format!("{},{} g", lamp_colour(lamp), lamp_weight(lamp)),
         };
         text += &format!("l{lamp},http://lamps.example/lamp/{lamp},{cells}\n");
     }
@@ -106,7 +106,7 @@ fn a_column_of_few_values_is_filled_although_pages_also_show_wrong_ones() {
         .expect_code(0);
     for (lamp, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         if lamp % 2 == 1 {
-            assert_eq!(row[2], colour(lamp), "lamp {lamp}");
+            assert_eq!(row[2], lamp_colour(lamp), "lamp {lamp}");
         }
     }
     let doubts = rows(&work, "books.doubts.csv");

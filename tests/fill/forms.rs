@@ -25,7 +25,7 @@ fn serve_sales(web: &Web) {
             "<html><head><title>Sales</title></head><body><h1>Book {book} of the series</h1><table><tr><th>Sold</th><td>{}</td></tr>\
              <tr><th>Motto</th><td>{}</td></tr></table></body></html>",
             group_digits(sold_copies(book)),
-            motto(book)
+            book_motto(book)
         );
         let page: Page = status(200)
             .header("content-type", "text/html; charset=utf-8")
@@ -45,7 +45,7 @@ fn group_digits(number: usize) -> String {
 
 /// The motto of a book. Each motto contains a bracket or a sign that is used in formulas, and one motto begins with
 /// `=`.
-fn motto(book: usize) -> String {
+fn book_motto(book: usize) -> String {
     let beginning = ["(a", "b=", "c-", "d+"][book % 4];
     match book {
         3 => String::from("=d motto 93"),
@@ -67,7 +67,7 @@ fn values_are_written_in_the_form_of_their_column() {
         let motto = if book % 3 == 0 {
             String::new()
         } else {
-            motto(book)
+            book_motto(book)
         };
         text += &format!("b{book},http://sales.example/book/{book},{sold},{motto}\n");
     }
@@ -79,7 +79,7 @@ fn values_are_written_in_the_form_of_their_column() {
         let expected = if book == 3 {
             String::new()
         } else {
-            motto(book)
+            book_motto(book)
         };
         assert_eq!(row[3], expected, "book {book}");
     }
@@ -200,7 +200,7 @@ fn misspelt_values_are_reported_and_leave_no_gap_open() {
 }
 
 /// The fields of a car: name, value as the page writes it, and value as the table writes it.
-fn car(number: usize) -> [(&'static str, String, String); 5] {
+fn car_facts(number: usize) -> [(&'static str, String, String); 5] {
     let (city, highway) = (18 + number % 7, 27 + number % 11);
     let (feet, inches) = (4 + number % 3, number % 12);
     let (first, last) = (
@@ -243,7 +243,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
             let Some(number) = number.and_then(|number| number.parse::<usize>().ok()) else {
                 return page("Nothing here").status(404).into();
             };
-            let facts: String = car(number)
+            let facts: String = car_facts(number)
                 .iter()
                 .map(|(name, shown, _)| format!("<tr><th>{name}</th><td>{shown}</td></tr>"))
                 .collect();
@@ -257,7 +257,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
         });
     let mut text = String::from("id,link,economy,height,designer,built,price\n");
     for number in 0..BOOKS {
-        let cells = car(number).map(|(_, _, wanted)| match number % 2 {
+        let cells = car_facts(number).map(|(_, _, wanted)| match number % 2 {
             0 => wanted,
             _ => String::new(),
         });
@@ -270,7 +270,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
     plain_fill_command(&work, &web).finish().expect_code(0);
     let filled = std::fs::read_to_string(work.path("books.filled.csv")).unwrap();
     for (number, line) in filled.lines().skip(1).enumerate() {
-        let wanted = car(number).map(|(_, _, wanted)| wanted).join(",");
+        let wanted = car_facts(number).map(|(_, _, wanted)| wanted).join(",");
         let expected = format!("c{number},http://cars.example/car/{number},{wanted}");
         assert_eq!(line, expected, "car {number}");
     }

@@ -46,7 +46,7 @@ fn check_disk(work: &Workplace, alone: &Workplace, size_kib: u32) {
     serve(&web, &oddities);
     work.write("books.csv", table(&wrong));
     mount_small_disk(&work.path("."), size_kib, true);
-    let full = run(work, &web);
+    let full = run_fill(work, &web);
     let (said, code) = (full.stderr, full.status.code());
     assert_eq!(code, Some(17), "{size_kib} KiB: {said}");
     let is_clear = ["disk is full", "no space left"]
@@ -55,7 +55,7 @@ fn check_disk(work: &Workplace, alone: &Workplace, size_kib: u32) {
     assert!(is_clear, "{size_kib} KiB: {said}");
 
     mount_small_disk(&work.path("."), ENOUGH_KIB, true);
-    run(work, &web).expect_code(0);
+    run_fill(work, &web).expect_code(0);
     assert_same_outputs(alone, work);
     assert!(work.path("books.html").exists());
     let remains = fs::read_dir(work.path(".")).unwrap();
@@ -66,7 +66,7 @@ fn check_disk(work: &Workplace, alone: &Workplace, size_kib: u32) {
     assert_eq!(remains.count(), 0, "{size_kib} KiB");
 }
 
-fn run(work: &Workplace, web: &Web) -> Finished {
+fn run_fill(work: &Workplace, web: &Web) -> Finished {
     let command: Run = fill_command(work, web).args(["--report", "books.html"]);
     command.env("WEBFILL_DISK_FLOOR_MIB", "0").finish()
 }

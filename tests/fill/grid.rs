@@ -13,7 +13,7 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{Oddities, book_count, evidence, fill_command, rows, serve, table};
-use super::review::{Dashboard, answers, wrong_values};
+use super::review::{Dashboard, read_answers, wrong_values};
 
 const ROWS: &str = "/dashboard/table/books/rows";
 
@@ -61,7 +61,7 @@ impl Filled {
     }
 
     fn get(&self, path: &str) -> (String, Vec<u8>) {
-        request(
+        send_request(
             &self.dashboard.place,
             &format!("GET {path} HTTP/1.1"),
             &[],
@@ -78,7 +78,12 @@ impl Filled {
 }
 
 /// Sends a request. Returns the head and the body of the answer. A chunked body is joined.
-fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (String, Vec<u8>) {
+fn send_request(
+    place: &str,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(place).unwrap();
     let mut head = format!(
         "{line}\r\nHost: {place}\r\nConnection: close\r\nContent-Length: {}\r\n",
@@ -116,7 +121,7 @@ fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (S
 /// Waits until `count` answers of the user are on disk, and until the pane beside the grid shows the last one.
 fn wait_for_answers(browser: &Browser, filled: &Filled, count: usize) {
     browser.wait_until("the answer is on disk", || {
-        (answers(&filled.work).len() == count).then_some(())
+        (read_answers(&filled.work).len() == count).then_some(())
     });
     browser.wait_until("the pane has it", || {
         browser.find("#pane:not([aria-busy]) #evidence").map(drop)
@@ -223,7 +228,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     browser.press(&['a']);
     browser.wait_for("#pane #evidence mark");
     assert!(
-        answers(&filled.work).is_empty(),
+        read_answers(&filled.work).is_empty(),
         "nobody has seen its evidence"
     );
     let pane = browser.text_at("#pane").unwrap();
@@ -352,7 +357,7 @@ fn an_answer_needs_a_form_of_the_page_and_the_present_table() {
         let kind = ("Content-Type", "application/x-www-form-urlencoded");
         let line = "POST /dashboard/table/books/cell HTTP/1.1";
         let headers = [kind, ("Origin", origin)];
-        let (head, _) = request(&filled.dashboard.place, line, &headers, body.as_bytes());
+        let (head, _) = send_request(&filled.dashboard.place, line, &headers, body.as_bytes());
         head[9..12].to_owned()
     };
     let (token, version) = (value("token"), value("version"));
@@ -372,9 +377,9 @@ fn an_answer_needs_a_form_of_the_page_and_the_present_table() {
         let body = format!("row={row}&column={column}&version={version}&token={token}&{wrong}");
         assert_eq!(post(&body, &origin), "400", "{wrong}");
     }
-    assert!(answers(&filled.work).is_empty());
+    assert!(read_answers(&filled.work).is_empty());
     assert_eq!(post(&whole, &origin), "303");
-    assert_eq!(answers(&filled.work).len(), 1);
+    assert_eq!(read_answers(&filled.work).len(), 1);
 }
 
 #[needs(chromedriver, axe)]
@@ -439,7 +444,7 @@ fn a_table_that_is_dropped_is_filled() {
     let token = token.as_str().unwrap();
     let post = |name: &str, headers: &[(&str, &str)]| {
         let line = format!("POST /dashboard/tables/new?name={name} HTTP/1.1");
-        let (head, _) = request(place, &line, headers, b"id,link,title\n");
+        let (head, _) = send_request(place, &line, headers, b"id,link,title\n");
         head[9..12].to_owned()
     };
     let own = [("Origin", origin.as_str()), ("x-webfill-token", token)];

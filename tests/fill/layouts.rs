@@ -31,7 +31,7 @@ fn escaped_values(book: usize) -> [String; 4] {
     truth(book).map(|value| value.replace('&', "&amp;"))
 }
 
-fn serve(web: &Web, answer: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) {
+fn serve_answers(web: &Web, answer: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) {
     web.site(HOST).serve_otherwise(move |request| -> Reply {
         let page = answer(&request.path).unwrap_or_else(|| page("Nothing here").status(404));
         page.into()
@@ -81,7 +81,7 @@ fn assert_complete(work: &Workplace) {
 #[test]
 fn values_behind_a_link_are_found() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, |path| {
+    serve_answers(&web, |path| {
         let mut parts = path.strip_prefix("/b/")?.split('/');
         let number: usize = parts.next()?.parse().ok()?;
         let [title, author, year, publisher] = escaped_values(number.checked_sub(500)? / 3);
@@ -128,7 +128,7 @@ fn values_behind_a_link_are_found() {
 #[test]
 fn a_layout_that_turns_up_late_is_learned() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, |path| {
+    serve_answers(&web, |path| {
         let name = path.strip_prefix("/book/")?;
         let number: usize = name.trim_start_matches("old-").parse().ok()?;
         let [title, author, year, publisher] = escaped_values(number);
@@ -180,7 +180,7 @@ fn a_layout_that_turns_up_late_is_learned() {
 #[test]
 fn a_new_kind_of_url_is_learned_beside_the_first() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, |path| {
+    serve_answers(&web, |path| {
         let (kind, number) = path.strip_prefix('/')?.split_once('/')?;
         let [title, author, year, publisher] = escaped_values(number.parse().ok()?);
         match kind {
@@ -225,7 +225,7 @@ fn a_new_kind_of_url_is_learned_beside_the_first() {
 #[test]
 fn links_that_redirect_to_another_site_are_filled() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, |path| {
+    serve_answers(&web, |path| {
         let [title, author, year, publisher] =
             escaped_values(path.strip_prefix("/book/")?.parse().ok()?);
         Some(html_page(
@@ -254,7 +254,7 @@ fn links_that_redirect_to_another_site_are_filled() {
 #[test]
 fn a_mapping_written_by_a_person_is_used_unchanged() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, |path| {
+    serve_answers(&web, |path| {
         let number: usize = path.strip_prefix("/book/")?.parse().ok()?;
         let [title, author, year, publisher] = escaped_values(number);
         Some(html_page(

@@ -36,7 +36,7 @@ struct Entry {
     values: [Option<String>; 3],
 }
 
-fn serve(web: &Web) {
+fn serve_manuals(web: &Web) {
     for (host, folder, path) in MANUALS {
         web.site(host).serve_otherwise(move |request| {
             let file = request.path.strip_prefix(path).map(|file| {
@@ -134,7 +134,7 @@ fn quote_cell(text: &str) -> String {
 }
 
 /// The table. A third of its values are missing, and some are replaced by values of other rows.
-fn table(entries: &[Entry]) -> String {
+fn entries_table(entries: &[Entry]) -> String {
     let mut text = String::from("name,url,summary,source,chapter,reviewer\n");
     for (row, entry) in entries.iter().enumerate() {
         let _ = write!(text, "{},{}", quote_cell(&entry.name), entry.url);
@@ -165,7 +165,7 @@ fn take_picture(browser: &Browser, name: &str) {
 #[ignore = "makes pictures of real manuals for the README"]
 fn pictures_of_a_real_table() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web);
+    serve_manuals(&web);
     let mut entries = python_modules();
     entries.extend(postgresql_commands());
     println!("{} rows", entries.len());
@@ -173,7 +173,7 @@ fn pictures_of_a_real_table() {
         entries.len() > 300,
         "install python3-doc and postgresql-doc-15"
     );
-    work.write("manuals.csv", table(&entries));
+    work.write("manuals.csv", entries_table(&entries));
     Run::new([
         "fill",
         "manuals.csv",

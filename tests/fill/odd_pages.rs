@@ -24,19 +24,19 @@ fn unique_number(thing: usize) -> usize {
     10_000 + thing * 7_919 % 89_989
 }
 
-fn name(thing: usize) -> String {
+fn thing_name(thing: usize) -> String {
     format!("{} No. {thing}", truth(thing)[1])
 }
 
-fn title(thing: usize) -> String {
+fn thing_title(thing: usize) -> String {
     format!("{} {}", truth(thing)[0], unique_number(thing + 50))
 }
 
-fn html(thing: usize, value: &str) -> String {
+fn thing_html(thing: usize, value: &str) -> String {
     format!(
         "<!DOCTYPE html><html><head><title>Things</title></head><body><h1>{}</h1><table><tr><th>Kind</th><td>{}</td></tr>\
          <tr><th>Value</th><td>{value}</td></tr><tr><th>Seen</th><td>{}</td></tr></table></body></html>",
-        title(thing),
+        thing_title(thing),
         truth(thing)[3].replace('&', "&amp;"),
         truth(thing)[2],
     )
@@ -73,7 +73,7 @@ fn fill_from_pages(
         } else {
             known(thing)
         };
-        let title = title(thing);
+        let title = thing_title(thing);
         text += &format!("t{thing};http://things.example/thing/{thing};{title};{known}\n");
     }
     work.write("things.csv", text);
@@ -108,12 +108,14 @@ fn a_text_in_place_of_a_value_is_no_value() {
     for text in ["n/a", "&mdash;", "Please log in"] {
         let value = move |thing| match is_odd(thing) {
             true => text.to_owned(),
-            false => name(thing),
+            false => thing_name(thing),
         };
-        let filled = fill_from_pages(name, move |thing| html(thing, &value(thing)).into_bytes());
+        let filled = fill_from_pages(thing_name, move |thing| {
+            thing_html(thing, &value(thing)).into_bytes()
+        });
         filled.assert_filled(text, |thing| match is_odd(thing) {
             true => String::new(),
-            false => name(thing),
+            false => thing_name(thing),
         });
     }
 }
@@ -124,30 +126,30 @@ fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
     let page = |thing| {
         let own = match is_odd(thing) {
             true => String::new(),
-            false => format!("<dt>Maker</dt><dd>{}</dd>", name(thing)),
+            false => format!("<dt>Maker</dt><dd>{}</dd>", thing_name(thing)),
         };
         let related = [thing + 40, thing + 80].map(|other| {
             format!(
                 "<h3>{}</h3><dl><dt>Maker</dt><dd>{}</dd></dl>",
-                title(other),
-                name(other)
+                thing_title(other),
+                thing_name(other)
             )
         });
         let text = format!(
             "<html><body><h1>{}</h1><dl><dt>Kind</dt><dd>thing</dd>{own}</dl>{}</body></html>",
-            title(thing),
+            thing_title(thing),
             related.concat()
         );
         text.into_bytes()
     };
-    fill_from_pages(name, page).assert_filled("related", |thing| match is_odd(thing) {
+    fill_from_pages(thing_name, page).assert_filled("related", |thing| match is_odd(thing) {
         true => String::new(),
-        false => name(thing),
+        false => thing_name(thing),
     });
 }
 
 /// The maker of a thing. Only few different makers exist.
-fn maker(thing: usize) -> String {
+fn true_maker(thing: usize) -> String {
     truth(thing)[3].clone()
 }
 
@@ -160,31 +162,34 @@ fn page_with_maker_row(thing: usize, others: &str) -> String {
     };
     format!(
         "<h1>{}</h1><table><tr><th>Kind</th><td>thing</td></tr>{own}</table>{others}",
-        title(thing)
+        thing_title(thing)
     )
 }
 
 fn row_of_maker(thing: usize) -> String {
     format!(
         "<tr><th>Maker</th><td>{}</td></tr>",
-        maker(thing).replace('&', "&amp;")
+        true_maker(thing).replace('&', "&amp;")
     )
 }
 
 fn other_thing_card(thing: usize) -> String {
     format!(
         "<h3>{}</h3><table>{}</table>",
-        title(thing),
+        thing_title(thing),
         row_of_maker(thing)
     )
 }
 
 fn product_json(thing: usize, has_maker: bool) -> String {
     let maker = match has_maker {
-        true => format!(r#""maker":"{}","#, maker(thing)),
+        true => format!(r#""maker":"{}","#, true_maker(thing)),
         false => String::new(),
     };
-    format!(r#"{{"@type":"Product",{maker}"name":"{}"}}"#, title(thing))
+    format!(
+        r#"{{"@type":"Product",{maker}"name":"{}"}}"#,
+        thing_title(thing)
+    )
 }
 
 /// The name of a layout, and a function that makes the page of a thing in this layout.
@@ -211,7 +216,7 @@ const LAYOUTS: [Layout; 7] = [
         let seen = |thing| {
             format!(
                 "<li><span class=maker>{}</span></li>",
-                maker(thing).replace('&', "&amp;")
+                true_maker(thing).replace('&', "&amp;")
             )
         };
         let own = match is_odd(thing) {
@@ -223,7 +228,7 @@ const LAYOUTS: [Layout; 7] = [
             .collect();
         format!(
             "<main><h1>{}</h1>{own}</main><aside><ul>{others}</ul></aside>",
-            title(thing)
+            thing_title(thing)
         )
     }),
     ("linked data of related things", |thing| {
@@ -232,7 +237,7 @@ const LAYOUTS: [Layout; 7] = [
         let objects = objects.join(",");
         format!(
             "<h1>{}</h1><script type='application/ld+json'>{{\"@graph\":[{objects}]}}</script>",
-            title(thing)
+            thing_title(thing)
         )
     }),
     ("a script with several objects", |thing| {
@@ -244,7 +249,7 @@ const LAYOUTS: [Layout; 7] = [
         .join(",");
         format!(
             "<h1>{}</h1><script>var item = {own}; var related = [{others}];</script>",
-            title(thing)
+            thing_title(thing)
         )
     }),
     ("breadcrumbs", |thing| {
@@ -252,12 +257,12 @@ const LAYOUTS: [Layout; 7] = [
             true => String::new(),
             false => format!(
                 "<li><a href=/m>{}</a></li>",
-                maker(thing).replace('&', "&amp;")
+                true_maker(thing).replace('&', "&amp;")
             ),
         };
         format!(
             "<ul><li><a href=/>Home</a></li>{own}<li><a href=/t>Things</a></li></ul><h1>{}</h1>",
-            title(thing)
+            thing_title(thing)
         )
     }),
 ];
@@ -266,9 +271,9 @@ const LAYOUTS: [Layout; 7] = [
 fn a_page_without_its_value_has_none_of_another_thing_in_a_column_of_few_values() {
     for (name, layout) in LAYOUTS {
         let page = move |thing| format!("<html><body>{}</body></html>", layout(thing)).into_bytes();
-        fill_from_pages(maker, page).assert_filled(name, |thing| match is_odd(thing) {
+        fill_from_pages(true_maker, page).assert_filled(name, |thing| match is_odd(thing) {
             true => String::new(),
-            false => maker(thing),
+            false => true_maker(thing),
         });
     }
 }
@@ -291,7 +296,7 @@ fn a_list_that_is_not_all_on_its_page_is_not_filled() {
             .iter()
             .map(|item| format!("<li>{item}</li>"))
             .collect();
-        html(thing, &format!("<ul>{items}</ul>")).into_bytes()
+        thing_html(thing, &format!("<ul>{items}</ul>")).into_bytes()
     };
     fill_from_pages(move |thing| names(thing).join(" | "), page).assert_filled("more", |thing| {
         match is_odd(thing) {
@@ -310,11 +315,11 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
             ["Street", "Road", "Lane"][thing % 3]
         )
     };
-    let capitals = move |thing: usize| html(thing, &words(thing).to_uppercase()).into_bytes();
+    let capitals = move |thing: usize| thing_html(thing, &words(thing).to_uppercase()).into_bytes();
     fill_from_pages(words, capitals).assert_filled("capitals", words);
     // The pages are in capitals, so it is unknown which letters of these names are capitals. The gaps must stay open.
     let mixed = |thing: usize| format!("The {} of Mc{}", truth(thing)[1], truth(thing + 3)[1]);
-    let capitals = move |thing: usize| html(thing, &mixed(thing).to_uppercase()).into_bytes();
+    let capitals = move |thing: usize| thing_html(thing, &mixed(thing).to_uppercase()).into_bytes();
     fill_from_pages(mixed, capitals).assert_filled("mixed", |_| String::new());
     let minutes = |thing: usize| (thing * 7 % 24, thing * 11 % 60);
     let long = move |thing: usize| format!("{:02}:{:02}", minutes(thing).0, minutes(thing).1);
@@ -323,10 +328,14 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
         let half = if hour < 12 { "am" } else { "pm" };
         format!("{}:{minute:02} {half}", (hour + 11) % 12 + 1)
     };
-    fill_from_pages(long, move |thing| html(thing, &short(thing)).into_bytes())
-        .assert_filled("24 hours", long);
-    fill_from_pages(short, move |thing| html(thing, &long(thing)).into_bytes())
-        .assert_filled("12 hours", short);
+    fill_from_pages(long, move |thing| {
+        thing_html(thing, &short(thing)).into_bytes()
+    })
+    .assert_filled("24 hours", long);
+    fill_from_pages(short, move |thing| {
+        thing_html(thing, &long(thing)).into_bytes()
+    })
+    .assert_filled("12 hours", short);
 }
 
 #[test]
@@ -341,21 +350,21 @@ fn apostrophes_separate_groups_of_digits() {
             .filter(|group| !group.is_empty());
         groups.collect::<Vec<_>>().join("'")
     };
-    let page = move |thing: usize| html(thing, &grouped(thing)).into_bytes();
+    let page = move |thing: usize| thing_html(thing, &grouped(thing)).into_bytes();
     fill_from_pages(plain, page).assert_filled("apostrophes", plain);
 }
 
 #[test]
 fn one_page_under_many_urls_belongs_to_no_row() {
     let page = |thing| match thing % 4 {
-        0 => html(7, "Someone Else")
+        0 => thing_html(7, "Someone Else")
             .replace("<h1>", "<h1>Are you human? ")
             .into_bytes(),
-        _ => html(thing, &name(thing)).into_bytes(),
+        _ => thing_html(thing, &thing_name(thing)).into_bytes(),
     };
-    fill_from_pages(name, page).assert_filled("same", |thing| match thing % 4 {
+    fill_from_pages(thing_name, page).assert_filled("same", |thing| match thing % 4 {
         0 => String::new(),
-        _ => name(thing),
+        _ => thing_name(thing),
     });
 }
 
@@ -374,8 +383,12 @@ fn a_number_that_a_page_writes_without_sign_or_zeros_is_not_filled() {
         false => format!("1{:06}", unique_number(thing)),
     };
     let bare = move |thing: usize| padded(thing).trim_start_matches('0').to_owned();
-    let signs = fill_from_pages(signed, move |thing| html(thing, &page(thing)).into_bytes());
-    let zeros = fill_from_pages(padded, move |thing| html(thing, &bare(thing)).into_bytes());
+    let signs = fill_from_pages(signed, move |thing| {
+        thing_html(thing, &page(thing)).into_bytes()
+    });
+    let zeros = fill_from_pages(padded, move |thing| {
+        thing_html(thing, &bare(thing)).into_bytes()
+    });
     for (filled, known) in [
         (signs, &signed as &dyn Fn(usize) -> String),
         (zeros, &padded),
@@ -394,7 +407,7 @@ fn a_number_that_a_page_writes_without_sign_or_zeros_is_not_filled() {
 fn numbers_and_times_are_written_as_their_column_has_them() {
     let cents = |thing: usize| format!("{},{}", unique_number(thing), thing % 9 + 11);
     let euros = move |thing: usize| format!("\u{20ac}{}.{}", unique_number(thing), thing % 9 + 11);
-    let page = move |thing: usize| html(thing, &euros(thing)).into_bytes();
+    let page = move |thing: usize| thing_html(thing, &euros(thing)).into_bytes();
     fill_from_pages(cents, page).assert_filled("decimal comma", cents);
     let utc = |thing: usize| {
         format!(
@@ -412,7 +425,7 @@ fn numbers_and_times_are_written_as_their_column_has_them() {
             thing % 20 + 2
         )
     };
-    let page = move |thing: usize| html(thing, &zoned(thing)).into_bytes();
+    let page = move |thing: usize| thing_html(thing, &zoned(thing)).into_bytes();
     fill_from_pages(utc, page).assert_filled("zone", utc);
 }
 
@@ -423,11 +436,11 @@ fn a_page_may_declare_another_encoding_than_it_has() {
         let declared = format!("<head><meta charset={charset}>");
         text.replace("<head>", &declared).into_bytes()
     };
-    let page = move |thing: usize| declare(html(thing, &known(thing)), "iso-8859-1");
+    let page = move |thing: usize| declare(thing_html(thing, &known(thing)), "iso-8859-1");
     fill_from_pages(known, page).assert_filled("UTF-8 as ISO-8859-1", known);
     let known = |thing: usize| format!("B\u{f6}ll {thing}");
     let page = move |thing: usize| {
-        let text = declare(html(thing, &known(thing)), "utf-8");
+        let text = declare(thing_html(thing, &known(thing)), "utf-8");
         let text = String::from_utf8(text).unwrap();
         // Reads each byte as an ISO-8859-1 character.
         text.chars().map(|c| c as u8).collect()
@@ -446,7 +459,7 @@ fn a_list_of_which_the_first_few_are_shown_is_not_filled() {
     let page = move |thing: usize| {
         let items = names(thing).into_iter().take(3);
         let items: String = items.map(|item| format!("<li>{item}</li>")).collect();
-        html(thing, &format!("<ul>{items}</ul>")).into_bytes()
+        thing_html(thing, &format!("<ul>{items}</ul>")).into_bytes()
     };
     let filled = fill_from_pages(move |thing| names(thing).join(" | "), page);
     for (thing, value) in &filled.values {
@@ -467,8 +480,10 @@ fn ticks_options_and_parsed_json_are_read() {
             "\u{2717}"
         }
     };
-    fill_from_pages(known, move |thing| html(thing, sign(thing)).into_bytes())
-        .assert_filled("ticks", known);
+    fill_from_pages(known, move |thing| {
+        thing_html(thing, sign(thing)).into_bytes()
+    })
+    .assert_filled("ticks", known);
     let options = ["Small", "Medium", "Large"];
     let known = move |thing: usize| options[thing * 7 % 5 % 3].to_owned();
     let page = move |thing: usize| {
@@ -476,7 +491,7 @@ fn ticks_options_and_parsed_json_are_read() {
             true => format!("<option selected>{option}</option>"),
             false => format!("<option>{option}</option>"),
         };
-        html(
+        thing_html(
             thing,
             &format!("<select>{}</select>", options.map(option).concat()),
         )
@@ -485,9 +500,10 @@ fn ticks_options_and_parsed_json_are_read() {
     fill_from_pages(known, page).assert_filled("options", known);
     let page = |thing: usize| {
         let json =
-            serde_json::json!({"thing": {"title": title(thing), "value": name(thing)}}).to_string();
+            serde_json::json!({"thing": {"title": thing_title(thing), "value": thing_name(thing)}})
+                .to_string();
         let text = serde_json::Value::from(json).to_string();
         format!("<html><title>Things</title><div id=app></div><script>window.state = JSON.parse({text});</script>").into_bytes()
     };
-    fill_from_pages(name, page).assert_filled("JSON.parse", name);
+    fill_from_pages(thing_name, page).assert_filled("JSON.parse", thing_name);
 }

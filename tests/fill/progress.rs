@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::made_web::{Oddities, fill_command, gap_count, serve, table};
 
-fn schema() -> Value {
+fn read_schema() -> Value {
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../docs/reference/progress.schema.json"
@@ -19,7 +19,7 @@ fn schema() -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-fn keys(object: &Value) -> BTreeSet<&str> {
+fn object_keys(object: &Value) -> BTreeSet<&str> {
     let members = object.as_object().into_iter().flatten();
     members.map(|(key, _)| key.as_str()).collect()
 }
@@ -30,7 +30,7 @@ fn assert_follows(schema: &Value, line: &Value) {
     let is_its = |kind: &&Value| kind["properties"]["kind"]["const"] == line["kind"];
     let kind = kinds.iter().find(is_its);
     let properties = &kind.unwrap_or_else(|| panic!("no kind: {line}"))["properties"];
-    assert_eq!(keys(properties), keys(line), "{line}");
+    assert_eq!(object_keys(properties), object_keys(line), "{line}");
     for (name, rule) in properties.as_object().expect("an object") {
         let value = &line[name];
         let type_name = match value {
@@ -64,7 +64,7 @@ fn programs_see_each_step_as_json() {
     let read = |line: &str| -> Value { serde_json::from_str(line).expect("JSON only") };
     let lines: Vec<Value> = run.stderr.lines().map(read).collect();
     assert!(lines.len() <= 10 * seconds, "{} lines", lines.len());
-    let schema = schema();
+    let schema = read_schema();
     for line in &lines {
         assert_follows(&schema, line);
     }

@@ -16,7 +16,7 @@ const SECOND: Duration = Duration::from_millis(1_100);
 
 /// Serves a site whose pages depend on the day. The returned counter is the day, which a test can set. On day 1, it has
 /// its first mottos. From day 2 on, some mottos are changed. On day 3, the page of the first book fails.
-fn serve(web: &Web) -> Arc<AtomicUsize> {
+fn serve_mottos(web: &Web) -> Arc<AtomicUsize> {
     let day = Arc::new(AtomicUsize::new(1));
     let today = Arc::clone(&day);
     web.site("mottos.example").serve_otherwise(move |request| -> Reply {
@@ -33,7 +33,7 @@ fn serve(web: &Web) -> Arc<AtomicUsize> {
         }
         let text = format!(
             "<html><head><title>Mottos</title></head><body><h1>Book {book} of the series</h1><p class=\"motto\">{}</p></body></html>",
-            motto(book, day)
+            motto_on_day(book, day)
         );
         let page: Page = status(200)
             .header("content-type", "text/html; charset=utf-8")
@@ -48,7 +48,7 @@ fn is_gap(book: usize) -> bool {
 }
 
 /// The motto of a book on a day. Only the mottos that the table lacks are changed.
-fn motto(book: usize, day: usize) -> String {
+fn motto_on_day(book: usize, day: usize) -> String {
     match is_gap(book) && day > 1 {
         true => format!("Changed motto {}", book * 31),
         false => format!("Motto number {}", book * 31),
@@ -66,20 +66,20 @@ fn fill_command(work: &Workplace, web: &Web) -> Run {
 
 fn assert_filled(work: &Workplace, day: usize) {
     for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
-        assert_eq!(row[2], motto(book, day), "book {book}");
+        assert_eq!(row[2], motto_on_day(book, day), "book {book}");
     }
 }
 
 #[test]
 fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
     let (work, web) = (Workplace::new(), Web::start());
-    let day = serve(&web);
+    let day = serve_mottos(&web);
     let mut text = String::from("id,link,motto\n");
     for book in 0..BOOKS {
         let motto = if is_gap(book) {
             String::new()
         } else {
-            motto(book, 1)
+            motto_on_day(book, 1)
         };
         text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
     }
@@ -112,14 +112,14 @@ fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
 #[test]
 fn a_page_that_failed_is_asked_again_by_the_next_run() {
     let (work, web) = (Workplace::new(), Web::start());
-    let day = serve(&web);
+    let day = serve_mottos(&web);
     day.store(3, Ordering::SeqCst);
     let mut text = String::from("id,link,motto\n");
     for book in 0..BOOKS {
         let motto = if is_gap(book) {
             String::new()
         } else {
-            motto(book, 3)
+            motto_on_day(book, 3)
         };
         text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
     }
@@ -150,7 +150,7 @@ fn pages_that_were_not_requested_because_their_site_failed_are_requested_the_nex
         }
         let text = format!(
             "<html><body><h1>Book {book} of the series</h1><p class=\"motto\">{}</p></body></html>",
-            motto(book, 1)
+            motto_on_day(book, 1)
         );
         let page: Page = status(200)
             .header("content-type", "text/html; charset=utf-8")
@@ -162,7 +162,7 @@ fn pages_that_were_not_requested_because_their_site_failed_are_requested_the_nex
         let motto = if is_gap(book) {
             String::new()
         } else {
-            motto(book, 1)
+            motto_on_day(book, 1)
         };
         text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
     }

@@ -75,14 +75,14 @@ pub(super) fn wrong_values() -> BTreeMap<(usize, usize), String> {
 }
 
 /// The listed doubts. Each has the id of its row, the column, the known value, and the value on the page.
-fn doubts(work: &Workplace) -> Vec<[String; 4]> {
+fn read_doubts(work: &Workplace) -> Vec<[String; 4]> {
     let lines = rows(work, "books.doubts.csv").into_iter();
     lines
         .map(|cells| [1, 2, 3, 4].map(|at: usize| cells[at].clone()))
         .collect()
 }
 
-pub(super) fn answers(work: &Workplace) -> Vec<Value> {
+pub(super) fn read_answers(work: &Workplace) -> Vec<Value> {
     let text = fs::read_to_string(work.path("books.webfill/review.jsonl")).unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -92,7 +92,7 @@ pub(super) fn answers(work: &Workplace) -> Vec<Value> {
 /// Waits until `count` answers of the user are on disk, and until the page shows the next doubt.
 fn wait_for_answers(browser: &Browser, work: &Workplace, count: usize) {
     browser.wait_until("the answer is on disk", || {
-        (answers(work).len() == count).then_some(())
+        (read_answers(work).len() == count).then_some(())
     });
     browser.wait_until("the page has it", || {
         browser.find("#review:not([aria-busy])").map(drop)
@@ -117,7 +117,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
             .expect_code(0)
     };
     run();
-    let listed = doubts(&work);
+    let listed = read_doubts(&work);
     assert_eq!(listed.len(), wrong.len());
     assert!(listed.len() >= 6, "{listed:?}");
     let dashboard = Dashboard::start(&work);
@@ -184,7 +184,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
         "Emulation.setScriptExecutionDisabled",
         json!({"value": false}),
     );
-    let reported: Vec<String> = answers(&work)
+    let reported: Vec<String> = read_answers(&work)
         .iter()
         .map(|line| format!("{} {}", line["answer"], line["doubt"]["id"]))
         .collect();
@@ -199,13 +199,13 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     let expected = expected.map(|(answer, at)| format!("\"{answer}\" \"{}\"", listed[at][0]));
     assert_eq!(reported, expected);
     let path = "/dashboard/table/books/review";
-    let key = answers(&work)[0]["key"].as_str().unwrap().to_owned();
+    let key = read_answers(&work)[0]["key"].as_str().unwrap().to_owned();
     let forged = dashboard.post_forged(path, &format!("answer=reject&key={key}"));
     assert!(forged.contains(" 403 "), "{forged}");
-    assert_eq!(answers(&work).len(), 6);
+    assert_eq!(read_answers(&work).len(), 6);
 
     run();
-    let left = doubts(&work);
+    let left = read_doubts(&work);
     let open = [&listed[..1], &listed[5..]].concat();
     assert_eq!(left, open);
     let filled = rows(&work, "books.filled.csv");
@@ -220,7 +220,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     }
     // A later run uses the answers, and the review then shows only the remaining doubts.
     run();
-    assert_eq!(doubts(&work), open);
+    assert_eq!(read_doubts(&work), open);
     browser.open(&dashboard.url(path));
     let text = browser.page_text();
     assert!(
@@ -247,7 +247,7 @@ fn people_accept_twenty_doubts_by_keys() {
             .expect_code(0)
     };
     run();
-    let listed = doubts(&work);
+    let listed = read_doubts(&work);
     assert!(listed.len() >= ACCEPTED, "{listed:?}");
     let dashboard = Dashboard::start(&work);
     let browser = Browser::start();
@@ -266,7 +266,11 @@ fn people_accept_twenty_doubts_by_keys() {
         wait_for_answers(&browser, &work, place);
     }
     by.print_report("accept 20 doubts");
-    assert!(answers(&work).iter().all(|one| one["answer"] == "accept"));
+    assert!(
+        read_answers(&work)
+            .iter()
+            .all(|one| one["answer"] == "accept")
+    );
     run();
     let filled = rows(&work, "books.filled.csv");
     let column = |name: &str| {

@@ -14,7 +14,7 @@ const FIELDS: [&str; 4] = ["title", "author", "year", "publisher"];
 const UNKNOWN: usize = 3;
 
 /// A table without any values for the unknown site. For the other sites, every third value is missing.
-fn table() -> String {
+fn table_with_unknown_site() -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
     for book in 0..book_count() {
         let cells: Vec<String> = (0..4)
@@ -53,7 +53,7 @@ fn check_and_list_filled(work: &Workplace) -> BTreeSet<usize> {
 }
 
 /// The questions in the file of doubts. Each has the number of its field, and its line.
-fn questions(work: &Workplace) -> Vec<(usize, String)> {
+fn read_questions(work: &Workplace) -> Vec<(usize, String)> {
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let mut asked = Vec::new();
     for line in text.lines().skip(1) {
@@ -68,7 +68,7 @@ fn questions(work: &Workplace) -> Vec<(usize, String)> {
     asked
 }
 
-fn answer(work: &Workplace, lines: &[String], answer: &str) {
+fn write_answers(work: &Workplace, lines: &[String], answer: &str) {
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let mut answered = vec![text.lines().next().unwrap().to_owned()];
     answered.extend(lines.iter().map(|line| format!("{line}{answer}")));
@@ -79,7 +79,7 @@ fn answer(work: &Workplace, lines: &[String], answer: &str) {
 fn rules_of_other_sites_fill_a_site_without_known_values() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
-    work.write("books.csv", table());
+    work.write("books.csv", table_with_unknown_site());
     fill_command(&work, &web).finish().expect_code(0);
     let filled = check_and_list_filled(&work);
     assert!(filled.len() >= 2, "{filled:?}");
@@ -109,7 +109,7 @@ fn rules_of_other_sites_fill_a_site_without_known_values() {
 fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
-    work.write("books.csv", table());
+    work.write("books.csv", table_with_unknown_site());
     let strict = |args: &[&str]| {
         let run = fill_command(&work, &web)
             .args(["--precision", "0.9999"])
@@ -118,7 +118,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
     };
     strict(&[]);
     assert_eq!(check_and_list_filled(&work), BTreeSet::new());
-    let proposed = questions(&work);
+    let proposed = read_questions(&work);
     let fields: BTreeSet<usize> = proposed.iter().map(|(field, _)| *field).collect();
     assert!(fields.len() >= 2, "{proposed:?}");
     for field in &fields {
@@ -128,11 +128,11 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
     // After a rejected answer, no values of this field are proposed again.
     let field = *fields.first().unwrap();
     let first = proposed.iter().find(|(of, _)| *of == field).unwrap();
-    answer(&work, std::slice::from_ref(&first.1), "reject");
+    write_answers(&work, std::slice::from_ref(&first.1), "reject");
     let before = web.visits().len();
     strict(&["--doubts", "answered.csv"]);
     assert_eq!(web.visits().len(), before);
-    let left = questions(&work);
+    let left = read_questions(&work);
     assert!(left.iter().all(|(of, _)| *of != field), "{left:?}");
     // Accepted values count as known, so the field can be learned from them.
     let other = *fields.last().unwrap();
@@ -141,7 +141,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
         .filter(|(of, _)| *of == other)
         .map(|(_, line)| line.clone())
         .collect();
-    answer(&work, &lines, "accept");
+    write_answers(&work, &lines, "accept");
     fill_command(&work, &web)
         .args(["--doubts", "answered.csv"])
         .finish()

@@ -90,7 +90,7 @@ impl Pair {
             fed: 0,
         };
         for site in 0..SITES {
-            let site = pair.web.site(&host(site));
+            let site = pair.web.site(&site_host(site));
             site.serve_otherwise(|_| page("P").into());
         }
         let mut first = pair.dispatcher_command(0, &[]).start();
@@ -170,7 +170,7 @@ impl Pair {
         let client = self.client(self.serving);
         let pages: Vec<Value> = (self.fed..self.fed + FED)
             .map(|page| {
-                let url = format!("http://{}/{page}", host(page % SITES));
+                let url = format!("http://{}/{page}", site_host(page % SITES));
                 json!({"url": url, "appid": APP, "crawlid": CRAWL})
             })
             .collect();
@@ -242,7 +242,7 @@ impl Pair {
             let url = (visit.host.clone(), visit.path.clone());
             *counts.entry(url).or_default() += 1;
         }
-        let count = |page: usize| counts.get(&(host(page % SITES), format!("/{page}")));
+        let count = |page: usize| counts.get(&(site_host(page % SITES), format!("/{page}")));
         let lost = (0..self.fed).filter(|page| count(*page).is_none()).count();
         let twice = (0..self.fed).filter(|page| count(*page) > Some(&1)).count();
         assert_eq!(
@@ -252,12 +252,12 @@ impl Pair {
             self.fed
         );
         for site in 0..SITES {
-            visits.for_host(&host(site)).assert_polite(DELAY);
+            visits.for_host(&site_host(site)).assert_polite(DELAY);
         }
     }
 }
 
-fn host(site: usize) -> String {
+fn site_host(site: usize) -> String {
     format!("s{site}.test")
 }
 

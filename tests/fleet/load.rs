@@ -31,7 +31,7 @@ pub(crate) struct Load {
 impl Load {
     pub(crate) fn spawn(machines: &Machines) -> Load {
         let sites = machines.names.len() * SITES_EACH;
-        serve(&machines.web, sites);
+        serve_sites(&machines.web, sites);
         let (fed, is_over) = (
             Arc::new(AtomicUsize::new(0)),
             Arc::new(AtomicBool::new(false)),
@@ -72,13 +72,13 @@ impl Load {
     }
 }
 
-pub(crate) fn host(site: usize) -> String {
+pub(crate) fn site_host(site: usize) -> String {
     format!("f{site}.example")
 }
 
-fn serve(web: &Web, sites: usize) {
+fn serve_sites(web: &Web, sites: usize) {
     for site in 0..sites {
-        let site = web.site(&host(site));
+        let site = web.site(&site_host(site));
         site.serve_robots("");
         site.serve_otherwise(|request| page(&request.path).into());
     }
@@ -88,7 +88,7 @@ fn serve(web: &Web, sites: usize) {
 /// already accepted.
 fn feed_next(client: &Client, sites: usize, from: usize) {
     let request = |n: usize| {
-        let url = format!("http://{}/{}", host(n % sites), from + n / sites);
+        let url = format!("http://{}/{}", site_host(n % sites), from + n / sites);
         json!({"url": url, "appid": APP, "crawlid": CRAWL})
     };
     let requests: Vec<Value> = (0..sites * PAGES).map(request).collect();

@@ -37,7 +37,7 @@ pub(crate) fn run_shared(machines: u16, sites: usize, users: usize) {
     wait_for("all are welcome", Duration::from_secs(300), || {
         (client.sites_by_supervisor().len() == machines.names.len()).then_some(())
     });
-    feed(&client, &sites);
+    feed_ratings(&client, &sites);
     let info = json!({"action": "info", "appid": APP, "crawlid": CRAWL, "uuid": "end"});
     wait_for("all is fetched", Duration::from_secs(600), || {
         let info = client.request(&info)?;
@@ -47,7 +47,7 @@ pub(crate) fn run_shared(machines: u16, sites: usize, users: usize) {
 }
 
 /// Feeds requests for all pages of all users. A user's number of ratings determines the number of pages.
-fn feed(client: &Client, sites: &[Ratings]) {
+fn feed_ratings(client: &Client, sites: &[Ratings]) {
     let mut requests = Vec::new();
     for site in sites {
         for user in 0..site.users {

@@ -8,7 +8,7 @@ use bson::doc;
 use webfill_tests::documents::Documents;
 use webfill_tests::site::{Visit, Visits};
 
-use crate::load::host;
+use crate::load::site_host;
 /// A busy machine may log a request late, so that the next one seems to come too early. It seems so by at most the
 /// delay divided by this number.
 const BLUR: u32 = 10;
@@ -48,7 +48,7 @@ pub(crate) fn evaluate(visits: &Visits, store: &str, expected: &Expected) -> Jud
         of_hosts.entry(&visit.host).or_default().push(visit.clone());
     }
     for site in 0..expected.sites {
-        let of_host = of_hosts.remove(host(site).as_str());
+        let of_host = of_hosts.remove(site_host(site).as_str());
         judgement.evaluate_site(site, &Visits(of_host.unwrap_or_default()), expected);
     }
     judgement.evaluate_store(store);

@@ -38,27 +38,27 @@ const REQUIREMENTS: [Requirement; 23] = [
     },
     Requirement {
         name: "warc_tools",
-        is_met: || warc_tools().join("tools").is_file(),
+        is_met: || warc_tools_folder().join("tools").is_file(),
         reason: "needs warcio and pywb: run tests/warc/install.sh",
     },
     Requirement {
         name: "mail_tools",
-        is_met: || mail_tools().join("tools").is_file(),
+        is_met: || mail_tools_folder().join("tools").is_file(),
         reason: "needs aiosmtpd: run tests/mail/install.sh",
     },
     Requirement {
         name: "office_tools",
-        is_met: || office_tools().join("tools").is_file(),
+        is_met: || office_tools_folder().join("tools").is_file(),
         reason: "needs xlwt: run tests/office/install.sh",
     },
     Requirement {
         name: "parquet_tools",
-        is_met: || parquet_tools().join("tools").is_file(),
+        is_met: || parquet_tools_folder().join("tools").is_file(),
         reason: "needs pyarrow: run tests/parquet/install.sh",
     },
     Requirement {
         name: "prometheus",
-        is_met: || prometheus().join("tools").is_file(),
+        is_met: || prometheus_folder().join("tools").is_file(),
         reason: "needs prometheus and promtool: run tests/prometheus/install.sh",
     },
     Requirement {
@@ -73,7 +73,7 @@ const REQUIREMENTS: [Requirement; 23] = [
     },
     Requirement {
         name: "axe",
-        is_met: || axe().join("tools").is_file(),
+        is_met: || axe_folder().join("tools").is_file(),
         reason: "needs axe-core: run tests/dashboard/install.sh",
     },
     Requirement {
@@ -170,12 +170,12 @@ fn print_rerun_rules() {
     for folder in [
         fetched_servers(),
         released_folder(),
-        warc_tools(),
-        mail_tools(),
-        office_tools(),
-        parquet_tools(),
-        prometheus(),
-        axe(),
+        warc_tools_folder(),
+        mail_tools_folder(),
+        office_tools_folder(),
+        parquet_tools_folder(),
+        prometheus_folder(),
+        axe_folder(),
     ] {
         create_old_folder(&folder);
         println!("cargo::rerun-if-changed={}", folder.display());
@@ -206,27 +206,27 @@ fn released_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/released")
 }
 
-fn warc_tools() -> PathBuf {
+fn warc_tools_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/warc-tools/installed")
 }
 
-fn mail_tools() -> PathBuf {
+fn mail_tools_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/mail-tools/installed")
 }
 
-fn office_tools() -> PathBuf {
+fn office_tools_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/office-tools/installed")
 }
 
-fn parquet_tools() -> PathBuf {
+fn parquet_tools_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/parquet-tools/installed")
 }
 
-fn prometheus() -> PathBuf {
+fn prometheus_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/prometheus/installed")
 }
 
-fn axe() -> PathBuf {
+fn axe_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/dashboard-tools/installed")
 }
 

@@ -18,16 +18,16 @@ const WORDS: &[&str] = &[
 ];
 
 /// The page of one item. All links lead to numbers below `pages`.
-pub fn item(number: usize, pages: usize) -> String {
+pub fn item_page(number: usize, pages: usize) -> String {
     let children =
         (number * CHILDREN + 1..=number * CHILDREN + CHILDREN).filter(|child| *child < pages);
     let mut draw = Draw::with_seed(number as u64);
     let related: Vec<usize> = (0..RELATED).map(|_| draw.number_below(pages)).collect();
-    document(number, &children.collect::<Vec<_>>(), &related)
+    item_html(number, &children.collect::<Vec<_>>(), &related)
 }
 
 /// The page of one item that links to exactly these pages, and to the ten pages of the navigation.
-pub fn document(number: usize, children: &[usize], related: &[usize]) -> String {
+pub fn item_html(number: usize, children: &[usize], related: &[usize]) -> String {
     let mut draw = Draw::with_seed(number as u64 ^ 0x5eed);
     let name = format!("{} {} {number}", draw.draw_word(), draw.draw_word());
     let mut html = String::with_capacity(12_000);

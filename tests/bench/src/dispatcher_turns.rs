@@ -60,7 +60,7 @@ fn feed_tasks(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Fa
                 format!("https://www.shop-{site}.com/an-article-about-{nth}")
             };
             let urls: Vec<String> = some.iter().map(url).collect();
-            let seeds: Vec<Candidate<'_>> = urls.iter().map(|url| seed(url)).collect();
+            let seeds: Vec<Candidate<'_>> = urls.iter().map(|url| seed_candidate(url)).collect();
             frontier.tasks().feed(opened, &seeds, 0)?;
             fed += seeds.len();
             if fed >= 5_000 {
@@ -73,7 +73,7 @@ fn feed_tasks(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Fa
     Ok(())
 }
 
-fn seed(url: &str) -> Candidate<'_> {
+fn seed_candidate(url: &str) -> Candidate<'_> {
     Candidate {
         url,
         depth: 0,

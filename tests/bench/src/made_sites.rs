@@ -59,13 +59,13 @@ pub fn made_site(name: &str, pages: usize) -> Site {
     Site {
         name: (*name).to_owned(),
         pages: (0..pages)
-            .map(|number| page(name, *layout, number))
+            .map(|number| build_labelled_page(name, *layout, number))
             .collect(),
         mapping: None,
     }
 }
 
-fn page(name: &str, layout: Layout, number: usize) -> LabelledPage {
+fn build_labelled_page(name: &str, layout: Layout, number: usize) -> LabelledPage {
     let mut thing = Thing::new(name, number);
     let (html, truth) = layout(&mut thing);
     LabelledPage {

@@ -83,7 +83,9 @@ impl Break {
         }
         let right: BTreeSet<String> = fields_of(truths.iter().map(|(_, truth)| truth))
             .into_iter()
-            .filter(|field| score(&truths, field).is_some_and(|score| score >= RIGHT_BEFORE))
+            .filter(|field| {
+                mean_score_of_field(&truths, field).is_some_and(|score| score >= RIGHT_BEFORE)
+            })
             .collect();
         if right.is_empty() {
             return Ok(None);
@@ -134,7 +136,7 @@ impl Break {
             .collect();
         let fields = fields_of(self.after.iter().map(|page| &page.truth));
         let scored = fields.into_iter().filter_map(|field| {
-            let score = score(&read, &field)?;
+            let score = mean_score_of_field(&read, &field)?;
             Some((field, score))
         });
         Ok(scored.collect())
@@ -225,7 +227,7 @@ fn fields_of<'a>(values: impl Iterator<Item = &'a Values>) -> BTreeSet<String> {
 
 /// The mean F1 score of a field over the pages whose true values are known. If the mapping reads a single value, it may
 /// be any of the true ones.
-fn score(pages: &[(Values, Values)], field: &str) -> Option<f64> {
+fn mean_score_of_field(pages: &[(Values, Values)], field: &str) -> Option<f64> {
     let known = pages.iter().filter_map(|(read, truth)| {
         let truth = truth.get(field).filter(|truth| !truth.is_empty())?;
         let read = read.get(field).map_or(&[][..], Vec::as_slice);

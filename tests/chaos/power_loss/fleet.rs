@@ -51,15 +51,15 @@ pub(crate) fn expected_titles() -> Vec<(String, String)> {
         move |site, fed: usize| std::iter::once((site, fed.to_string())).chain(linked(site, fed));
     let pages = (0..SITES).flat_map(|site| (0..FED).flat_map(move |fed| with_links(site, fed)));
     pages
-        .map(|(site, name)| (url(site, &name), title(&name)))
+        .map(|(site, name)| (page_url(site, &name), page_title(&name)))
         .collect()
 }
 
-fn url(site: usize, name: &str) -> String {
+fn page_url(site: usize, name: &str) -> String {
     format!("http://power{site}.example/{name}")
 }
 
-fn title(name: &str) -> String {
+fn page_title(name: &str) -> String {
     format!("page {name}")
 }
 
@@ -71,7 +71,7 @@ impl Recording {
         fs::create_dir_all(disk.join("store")).expect("our own folder");
         base.write_to(&disk);
         let clock = Clock(work.write("notes/clock", 1_u64.to_le_bytes()));
-        let requested = serve(&web, &clock);
+        let requested = serve_sites(&web, &clock);
         let fleet = Fleet::start(&web, &work, recorder);
         let accepted = fleet.feed(&clock);
         fleet.wait_until_done();
@@ -99,7 +99,7 @@ impl Clock {
 }
 
 /// Serves the web. Each request for a page is recorded with its time.
-fn serve(web: &Web, clock: &Clock) -> Arc<Mutex<Vec<Dated>>> {
+fn serve_sites(web: &Web, clock: &Clock) -> Arc<Mutex<Vec<Dated>>> {
     let requested: Arc<Mutex<Vec<Dated>>> = Arc::default();
     for number in 0..SITES {
         let (requested, clock) = (Arc::clone(&requested), clock.clone());
@@ -107,13 +107,13 @@ fn serve(web: &Web, clock: &Clock) -> Arc<Mutex<Vec<Dated>>> {
         site.serve("/robots.txt", webfill_tests::site::status(404));
         site.serve_otherwise(move |request| {
             let name = request.path.trim_start_matches('/');
-            let dated = (url(number, name), clock.now());
+            let dated = (page_url(number, name), clock.now());
             requested.lock().expect("no panic while held").push(dated);
             let links = (0..LINKED).filter(|_| !name.contains('-'));
             let with_link = |page: webfill_tests::site::Page, n: usize| {
                 page.mapped_link(&format!("/{name}-{n}"))
             };
-            links.fold(page(&title(name)), with_link).into()
+            links.fold(page(&page_title(name)), with_link).into()
         });
     }
     requested
@@ -171,7 +171,7 @@ impl Fleet {
     /// Feeds all URLs. Lists that were accepted before the power loss are fed again, so their URLs are duplicates.
     fn feed(&self, clock: &Clock) -> Vec<Dated> {
         let seeds =
-            (0..FED).flat_map(|fed| (0..SITES).map(move |site| url(site, &fed.to_string())));
+            (0..FED).flat_map(|fed| (0..SITES).map(move |site| page_url(site, &fed.to_string())));
         let seeds: Vec<String> = seeds.collect();
         let mut accepted = Vec::new();
         for list in seeds.chunks(LIST) {

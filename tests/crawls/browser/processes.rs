@@ -10,7 +10,7 @@ use webfill_tests::Signal;
 use webfill_tests::site::{Web, page, script};
 use webfill_tests::workplace::Workplace;
 
-use super::{DELAY, crawl, page_with_script, serve_people};
+use super::{DELAY, crawl_command, page_with_script, serve_people};
 
 /// The processes of browsers whose profile folders are in this folder.
 fn browser_pids(folder: &Path) -> Vec<u32> {
@@ -58,7 +58,7 @@ fn a_browser_that_dies_costs_no_page() {
     let work = Workplace::new();
     let state = work.path("state");
     let urls = (1..=PAGES).map(|n| site.url(&format!("/people/{n}")));
-    let mut run = crawl(&work, &web)
+    let mut run = crawl_command(&work, &web)
         .args(["--depth", "0"])
         .env("WEBFILL_BROWSER_PAGES", "5")
         .args(urls)
@@ -107,7 +107,7 @@ fn no_browser_outlives_its_crawl() {
     site.serve("/never", script().hold_open());
     let work = Workplace::new();
     let state = work.path("state");
-    let mut run = crawl(&work, &web).arg(site.url("/")).start();
+    let mut run = crawl_command(&work, &web).arg(site.url("/")).start();
     run.wait_until("a page is shown", |_| {
         site.visits().for_path("/never").len() == 1
     });
@@ -123,7 +123,7 @@ fn a_missing_browser_is_reported_immediately() {
     let web = Web::start();
     let site = web.site("a.example");
     let work = Workplace::new();
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .arg(site.url("/"))
         .env("WEBFILL_BROWSER_COMMAND", "no-such-browser")
         .finish()
@@ -133,7 +133,7 @@ fn a_missing_browser_is_reported_immediately() {
         sentence.contains("browser.command") && sentence.contains("no-such-browser"),
         "{sentence}"
     );
-    let run = crawl(&work, &web)
+    let run = crawl_command(&work, &web)
         .arg(site.url("/"))
         .env("WEBFILL_BROWSER_SANDBOX", "true");
     let run = run.finish().expect_code(2);

@@ -8,7 +8,7 @@ use webfill_tests::site::{Page, page};
 use super::{MAPPED, Watched, found_changes};
 
 /// A mapping that reads only rows, and no fields of the page.
-fn mapping() -> Value {
+fn mapping_with_rows() -> Value {
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let field = |name: &str| json!({"name": name, "processors": css(&format!(".{name}"))});
     json!({
@@ -33,7 +33,8 @@ fn list_page(rows: &[(&str, &str)]) -> Page {
 
 fn rows_that_come_change_and_go_are_reported(store: Option<&str>) {
     let shop = Watched::new(MAPPED, store);
-    shop.work.write_json("mappings/profile.json", &mapping());
+    shop.work
+        .write_json("mappings/profile.json", &mapping_with_rows());
     let site = shop.site();
     let run = || found_changes(&shop.run(&["/list"], &json!({})))["changes"].clone();
     site.serve("/list", list_page(&[("a", "4"), ("b", "3"), ("c", "5")]));
@@ -85,7 +86,8 @@ fn new_changed_and_gone_rows_are_reported_with_their_values_in_mongodb() {
 fn a_page_with_many_rows_makes_no_large_change() {
     const ROWS: usize = 6_000;
     let shop = Watched::new(MAPPED, None);
-    shop.work.write_json("mappings/profile.json", &mapping());
+    shop.work
+        .write_json("mappings/profile.json", &mapping_with_rows());
     let serve = |stars: &str| {
         let items: Vec<String> = (0..ROWS).map(|number| format!("item-{number}")).collect();
         let rows: Vec<(&str, &str)> = items.iter().map(|item| (item.as_str(), stars)).collect();

@@ -19,7 +19,7 @@ fn mapping_with_rows(stars: &str) -> Value {
     mapping
 }
 
-fn rows(kept: &Kept) -> Vec<Value> {
+fn rating_rows(kept: &Kept) -> Vec<Value> {
     let mut rows: Vec<Value> = kept.exported_lines("records");
     rows.retain(|record| record["dataset"] == "ratings");
     rows.sort_by_key(|row| row["record_id"].to_string());
@@ -44,19 +44,19 @@ fn kept_pages_yield_rows(kept: &Kept) {
     let seeds = kept.work.write_lines("seeds.jsonl", &[record]);
     let crawl = kept.crawl().arg("--keep-bodies").arg("--seeds").arg(seeds);
     crawl.finish().expect_code(0);
-    assert_eq!(rows(kept), Vec::<Value>::new());
+    assert_eq!(rating_rows(kept), Vec::<Value>::new());
     let visits = kept.web.visits().0.len();
 
     kept.work
         .write_json("mappings/profile.json", &mapping_with_rows("b, i"));
     let tried = kept.run_extract(&["--dry-run"]);
-    assert_eq!(rows(kept), Vec::<Value>::new());
+    assert_eq!(rating_rows(kept), Vec::<Value>::new());
     let report = kept.run_extract(&[]);
     for report in [&tried, &report] {
         let counted = &report["mappings"]["profile"]["rows"];
         assert_eq!(*counted, json!({"ratings": 3}), "{report:#}");
     }
-    let first = rows(kept);
+    let first = rating_rows(kept);
     let (four, old, one) = (json!("4"), json!("old"), json!("1"));
     let wanted = [("ada/a", &four), ("ada/b", &old), ("ada/c", &one)];
     assert_eq!(stars_by_id(&first), wanted);
@@ -71,14 +71,14 @@ fn kept_pages_yield_rows(kept: &Kept) {
     kept.work
         .write_json("mappings/profile.json", &mapping_with_rows("b"));
     kept.run_extract(&[]);
-    let second = rows(kept);
+    let second = rating_rows(kept);
     let none = Value::Null;
     let wanted = [("ada/a", &four), ("ada/b", &none), ("ada/c", &one)];
     assert_eq!(stars_by_id(&second), wanted);
     assert_eq!(second[1]["history"]["stars"][0]["value"], "old");
     assert_eq!(second[1]["sources"].get("stars"), None);
     kept.run_extract(&[]);
-    assert_eq!(rows(kept), second, "again it changes nothing");
+    assert_eq!(rating_rows(kept), second, "again it changes nothing");
     assert_eq!(kept.web.visits().0.len(), visits, "nothing was requested");
 }
 

@@ -26,7 +26,7 @@ fn list_page(number: usize, rows: usize, with_stars: usize) -> Page {
     page("Ratings").html(format!("<h1>Ratings</h1><ul>{rows}</ul>"))
 }
 
-fn mapping() -> Value {
+fn mapping_with_rows() -> Value {
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let field = |name: &str| json!({"name": name, "processors": css(&format!(".{name}"))});
     json!({
@@ -43,14 +43,14 @@ fn mapping() -> Value {
 }
 
 /// Crawls list pages. Those with numbers after the change are made by `after`. Returns the summary.
-fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
+fn crawl_and_report_health(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     let web = Web::start();
     web.site(HOST)
         .serve_otherwise(move |request| match parse_number(&request.path) {
             number if number < BEFORE => list_page(number, ROWS, ROWS - 1).into(),
             number => after(number).into(),
         });
-    work.write_json("mappings/profile.json", &mapping());
+    work.write_json("mappings/profile.json", &mapping_with_rows());
     let urls = (0..BEFORE + AFTER).map(|number| format!("http://{HOST}/{number}"));
     let seeds = work.write("seeds.txt", urls.collect::<Vec<_>>().join("\n"));
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
@@ -59,7 +59,7 @@ fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
 }
 
 fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
-    let summary = crawl(work, store, |number| list_page(number, 2, 1));
+    let summary = crawl_and_report_health(work, store, |number| list_page(number, 2, 1));
     let alerts = &summary["found"]["alerts"];
     assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts:#}");
     assert_eq!(alert_fields(&alerts[0]), ["ratings[]"]);
@@ -111,7 +111,7 @@ fn rows_that_are_lost_are_an_alert_that_repair_leaves_alone_in_mongodb() {
 fn a_field_that_rows_have_lost_is_an_alert() {
     let work = Workplace::new();
     let store = sqlite_uri(&work);
-    crawl(&work, &store, |number| list_page(number, ROWS, 1));
+    crawl_and_report_health(&work, &store, |number| list_page(number, ROWS, 1));
     let report = health_report(&store);
     let alert = &report["mappings"][0]["alert"];
     assert_eq!(alert_fields(alert), ["ratings[].stars"], "{report:#}");

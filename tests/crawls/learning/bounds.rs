@@ -7,7 +7,7 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use super::made_site::{HOST, name, person_html, records, serve, url};
-use super::{learn, workplace};
+use super::{learn_command, workplace};
 
 /// A list of pages may come from a stranger, together with its folder. It must not cause files outside of the folder to
 /// be read.
@@ -25,7 +25,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
         for line in [page, kept.clone()] {
             work.write_lines("saved/pages.jsonl", &[line]);
             let args = ["--records", "people.jsonl", "--pages", "saved"];
-            let run = learn(&work, &args).finish().expect_code(2);
+            let run = learn_command(&work, &args).finish().expect_code(2);
             assert!(run.stderr.contains("pages.jsonl:1: "), "{}", run.stderr);
             assert!(
                 run.stderr.contains("is outside of the folder"),
@@ -55,7 +55,7 @@ fn a_fault_of_this_machine_ends_fetching() {
     serve(&web);
     work.write_lines("people.jsonl", &records());
     let fetch = |most: &str, keep: &str| {
-        learn(&work, &["--records", "people.jsonl", "--fetch", most])
+        learn_command(&work, &["--records", "people.jsonl", "--fetch", most])
             .args(["--allow-private-networks", "--keep", keep])
             .env("WEBFILL_FETCH_RESOLVE", resolve_value(&web))
             .env("WEBFILL_POLITENESS_DELAY", "0.1")
@@ -109,7 +109,7 @@ fn other_documents_are_matched_by_no_pattern() {
         "--output",
         "people.json",
     ];
-    learn(&work, &args).finish().expect_code(0);
+    learn_command(&work, &args).finish().expect_code(0);
     let test = |work: &Workplace, url: &str| {
         let page = work.path("saved/p1.html");
         let run = Run::new(["mapping", "test"])

@@ -58,7 +58,7 @@ pub fn page_count() -> usize {
     PEOPLE + BOOKS
 }
 
-fn frame(title: &str, main: &str) -> String {
+fn html_document(title: &str, main: &str) -> String {
     format!(
         "<!DOCTYPE html><html><head><title>{title} - The Register</title></head><body>\
          <div id=\"top\"><a href=\"/\">The Register</a> <span>London, 1999</span></div>\
@@ -76,7 +76,7 @@ pub fn person_html(number: usize) -> String {
         1900 + number * 9,
         city(number),
     );
-    frame(name(number), &main)
+    html_document(name(number), &main)
 }
 
 fn book_html(number: usize) -> String {
@@ -85,7 +85,7 @@ fn book_html(number: usize) -> String {
          <ul><li>pages: {}</li></ul></article>",
         100 + number
     );
-    frame(&format!("Book {number}"), &main)
+    html_document(&format!("Book {number}"), &main)
 }
 
 fn html_page(text: String) -> Page {

@@ -44,16 +44,16 @@ fn new_page(number: usize) -> Page {
     ))
 }
 
-fn css(selector: &str) -> Value {
+fn css_processors(selector: &str) -> Value {
     json!([{"type": "css", "parameters": {"selector": selector}}, {"type": "trim"}])
 }
 
-fn mapping() -> Value {
+fn shop_mapping() -> Value {
     json!({"name": "shop", "description": "Things.", "url_patterns": [{"type": "host", "pattern": HOST}],
     "fields": [
-        {"name": "shop", "processors": css("h1")},
-        {"name": "name", "processors": css("p.name")},
-        {"name": "price", "description": "In pounds.", "processors": css("p.cost")},
+        {"name": "shop", "processors": css_processors("h1")},
+        {"name": "name", "processors": css_processors("p.name")},
+        {"name": "price", "description": "In pounds.", "processors": css_processors("p.cost")},
     ]})
 }
 
@@ -93,7 +93,7 @@ struct Shop {
 impl Shop {
     /// Crawls all things, changes the layout, and crawls all things again.
     fn new() -> Shop {
-        Shop::with_mapping(&mapping())
+        Shop::with_mapping(&shop_mapping())
     }
 
     fn with_mapping(mapping: &Value) -> Shop {
@@ -254,14 +254,14 @@ fn the_pages_of_an_alert_suffice_and_missing_ones_are_reported() {
     shop.repair(&to).finish().expect_code(0);
     let text = std::fs::read_to_string(shop.work.path("repaired.json")).unwrap();
     assert!(text.contains("alternatives"), "{text}");
-    assert_eq!(shop.read_mapping(), mapping());
+    assert_eq!(shop.read_mapping(), shop_mapping());
     let none = shop.repair(&["--crawl", "third"]).finish().expect_code(1);
     assert!(
         none.stderr.contains("no crawl local/third"),
         "{}",
         none.stderr
     );
-    let mut other = mapping();
+    let mut other = shop_mapping();
     other["name"] = json!("other");
     shop.work.write_json("mappings/shop.json", &other);
     let none = shop.repair(&[]).finish().expect_code(1);
@@ -274,8 +274,8 @@ fn the_pages_of_an_alert_suffice_and_missing_ones_are_reported() {
 
 #[test]
 fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
-    let mut mapping = mapping();
-    let stock = json!({"name": "stock", "processors": css("p.stock")});
+    let mut mapping = shop_mapping();
+    let stock = json!({"name": "stock", "processors": css_processors("p.stock")});
     mapping["fields"]
         .as_array_mut()
         .unwrap()
@@ -296,10 +296,10 @@ fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
 
 #[test]
 fn pages_that_had_no_value_get_none_from_a_repair() {
-    let mut mapping = mapping();
+    let mut mapping = shop_mapping();
     mapping["fields"] = json!([
-        {"name": "name", "processors": css("p.name")},
-        {"name": "sale", "processors": css("p.sale")},
+        {"name": "name", "processors": css_processors("p.name")},
+        {"name": "sale", "processors": css_processors("p.sale")},
     ]);
     let shop = Shop::with_pages(&mapping, old_page_with_sale, new_page_with_sale);
     let reported = shop
@@ -449,7 +449,8 @@ fn values_that_are_out_of_date_keep_no_field_from_being_repaired() {
     }
     work.write("pages/pages.jsonl", list);
     work.write("records.jsonl", records);
-    let fields = FIELDS.map(|name| json!({"name": name, "processors": css(&format!("p.{name}"))}));
+    let fields = FIELDS
+        .map(|name| json!({"name": name, "processors": css_processors(&format!("p.{name}"))}));
     let mapping = json!({"name": "people", "url_patterns": [{"type": "host", "pattern": "people.example"}],
         "fields": fields});
     let file = work.write_json("people.json", &mapping);

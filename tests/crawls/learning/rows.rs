@@ -7,13 +7,13 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::{learn, parse_report, workplace};
+use super::{learn_command, parse_report, workplace};
 
 const HOST: &str = "shelves.example";
 const PAGES: usize = 3;
 const ROWS: usize = 8;
 
-fn title(page: usize, row: usize) -> String {
+fn row_title(page: usize, row: usize) -> String {
     let names = [
         "Orchard", "Lantern", "Ferry", "Harbour", "Bridge", "Crown", "Atlas", "Garden",
     ];
@@ -21,12 +21,12 @@ fn title(page: usize, row: usize) -> String {
 }
 
 /// The number of stars of a row; `None` for the rows without stars.
-fn stars(page: usize, row: usize) -> Option<usize> {
+fn row_stars(page: usize, row: usize) -> Option<usize> {
     let all = page * ROWS + row;
     (all % 4 != 2).then_some(1 + all % 5)
 }
 
-fn path(page: usize) -> String {
+fn page_path(page: usize) -> String {
     match page {
         0 => "/books".to_owned(),
         page => format!("/books?page={}", page + 1),
@@ -39,10 +39,10 @@ fn page_html(number: usize) -> String {
         if row == 4 {
             html += "<tr class=ad><td colspan=2><a href=/buy>Buy lamps</a></tr>";
         }
-        let stars = stars(number, row)
+        let stars = row_stars(number, row)
             .map(|stars| stars.to_string())
             .unwrap_or_default();
-        let title = title(number, row);
+        let title = row_title(number, row);
         let _ = write!(
             html,
             "<tr><td><a href=/book/{}>{title}</a><td>{stars}</tr>",
@@ -51,7 +51,11 @@ fn page_html(number: usize) -> String {
     }
     html += "</table>";
     if number + 1 < PAGES {
-        let _ = write!(html, "<a rel=next href='{}'>Next</a>", path(number + 1));
+        let _ = write!(
+            html,
+            "<a rel=next href='{}'>Next</a>",
+            page_path(number + 1)
+        );
     }
     html
 }
@@ -61,7 +65,7 @@ fn write_pages(work: &Workplace) {
     let mut list = String::new();
     for number in 0..2 {
         work.write(&format!("saved/{number}.html"), page_html(number));
-        let url = format!("http://{HOST}{}", path(number));
+        let url = format!("http://{HOST}{}", page_path(number));
         list += &format!(
             "{}\n",
             json!({"url": url, "file": format!("{number}.html"), "content_type": "text/html"})
@@ -74,13 +78,13 @@ fn write_pages(work: &Workplace) {
 fn write_records(work: &Workplace, url: impl Fn(usize) -> String) {
     let mut csv = String::from("id,url,title,stars\n");
     for (number, row) in [(0, 0), (0, 2), (0, 5), (1, 1), (1, 4)] {
-        let stars = stars(number, row)
+        let stars = row_stars(number, row)
             .map(|stars| stars.to_string())
             .unwrap_or_default();
         csv += &format!(
             "{number}-{row},{},{},{stars}\n",
             url(number),
-            title(number, row)
+            row_title(number, row)
         );
     }
     work.write("known.csv", csv);
@@ -96,7 +100,7 @@ fn assert_reads_all(work: &Workplace, web: &Web, mapping: &str) {
         "{}",
         checked.stdout
     );
-    let url = format!("http://{HOST}{}", path(1));
+    let url = format!("http://{HOST}{}", page_path(1));
     let shown = Run::new(["mapping", "test"])
         .arg(work.path(mapping))
         .arg(work.path("saved/1.html"))
@@ -109,7 +113,7 @@ fn assert_reads_all(work: &Workplace, web: &Web, mapping: &str) {
         let page = status(200)
             .header("content-type", "text/html")
             .body(page_html(number));
-        site.serve(&path(number), page);
+        site.serve(&page_path(number), page);
     }
     std::fs::create_dir_all(work.path("learned")).unwrap();
     std::fs::copy(work.path(mapping), work.path("learned/books.json")).unwrap();
@@ -133,7 +137,7 @@ fn assert_reads_all(work: &Workplace, web: &Web, mapping: &str) {
     let rows = (0..PAGES).flat_map(|number| (0..ROWS).map(move |row| (number, row)));
     let mut expected: Vec<Value> = rows
         .map(|(number, row)| {
-            json!({"title": title(number, row), "stars": stars(number, row).map(|stars| stars.to_string())})
+            json!({"title": row_title(number, row), "stars": row_stars(number, row).map(|stars| stars.to_string())})
         })
         .collect();
     let by_title = |row: &Value| row["title"].to_string();
@@ -146,8 +150,10 @@ fn assert_reads_all(work: &Workplace, web: &Web, mapping: &str) {
 fn records_whose_url_is_a_listing_become_rows() {
     let (work, web) = (workplace(), Web::start());
     write_pages(&work);
-    write_records(&work, |number| format!("http://{HOST}{}", path(number)));
-    let run = learn(
+    write_records(&work, |number| {
+        format!("http://{HOST}{}", page_path(number))
+    });
+    let run = learn_command(
         &work,
         &[
             "--records",
@@ -186,10 +192,10 @@ fn records_that_link_elsewhere_are_found_by_their_values() {
         "--dataset",
         "books",
     ];
-    let refused = learn(&work, &known).finish();
+    let refused = learn_command(&work, &known).finish();
     assert_ne!(refused.status.code(), Some(0), "{}", refused.stderr);
     assert!(refused.stderr.contains("--rows"), "{}", refused.stderr);
-    let run = learn(
+    let run = learn_command(
         &work,
         &[&known[..], &["--rows", "--output", "books.json"]].concat(),
     );

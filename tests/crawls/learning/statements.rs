@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use webfill_tests::site::Web;
 
 use super::made_site::{self, PEOPLE, birth_year, city, name, records, serve, url};
-use super::{learn, parse_report, workplace};
+use super::{learn_command, parse_report, workplace};
 
 /// The values that the learned mapping reads for a field, one for each person's page in order.
 fn read_field(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Value> {
@@ -44,7 +44,7 @@ fn examples_need_no_records() {
         ]);
     }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    learn(&work, &args).finish().expect_code(0);
+    learn_command(&work, &args).finish().expect_code(0);
     let written: Value =
         serde_json::from_str(&std::fs::read_to_string(work.path("people.json")).unwrap()).unwrap();
     assert_eq!(written["name"], "persons");
@@ -66,7 +66,7 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
         .map(String::as_str)
         .filter(|one| *one != "--resolve")
         .collect();
-    let mut run = learn(
+    let mut run = learn_command(
         &work,
         &["--output", "people.json", "--allow-private-networks"],
     );
@@ -107,9 +107,9 @@ fn statements_of_a_person_win_over_values_of_records() {
         "people.json",
         "--force",
     ];
-    learn(&work, &args).finish().expect_code(0);
+    learn_command(&work, &args).finish().expect_code(0);
     assert_eq!(read_field(&work, "born")[3], json!("1927"));
-    let mut run = learn(&work, &args);
+    let mut run = learn_command(&work, &args);
     for number in 0..3 {
         run = run.args([
             "--correct",

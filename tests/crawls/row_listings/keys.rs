@@ -7,10 +7,12 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::{crawl, export, list_page, mapping, rule, sqlite_uri, stored_rows};
+use super::{
+    crawl_command, export_items, list_page, mapping_with_rule, rows_rule, sqlite_uri, stored_rows,
+};
 
 /// For each case, its name, the rows of a page, the rows that are stored, and the number of rows reported as lost.
-fn cases() -> Vec<(&'static str, Vec<Value>, Value, u64)> {
+fn key_cases() -> Vec<(&'static str, Vec<Value>, Value, u64)> {
     let row = |id: &str, price: &str| json!({"id": id, "price": price});
     vec![
         (
@@ -51,16 +53,18 @@ fn assert_lost_rows_are_reported(work: &Workplace, store: &str) {
     let site = web.site(super::HOST);
     work.write_json(
         "mappings/profile.json",
-        &mapping(&rule(&["id", "price"], &["id"])),
+        &mapping_with_rule(&rows_rule(&["id", "price"], &["id"])),
     );
-    for (path, rows, ..) in cases() {
+    for (path, rows, ..) in key_cases() {
         site.serve(path, list_page(&rows, None));
     }
-    let paths: Vec<&str> = cases().iter().map(|case| case.0).collect();
-    crawl(work, &web, store, &paths).finish().expect_code(0);
+    let paths: Vec<&str> = key_cases().iter().map(|case| case.0).collect();
+    crawl_command(work, &web, store, &paths)
+        .finish()
+        .expect_code(0);
     let rows = stored_rows(store, &[]);
     let logs = work.logs();
-    for (path, _, expected, lost) in cases() {
+    for (path, _, expected, lost) in key_cases() {
         let of_page = rows
             .iter()
             .filter(|row| row["row"]["url"].as_str().unwrap().ends_with(path));
@@ -120,16 +124,21 @@ fn row_of_names() -> Value {
 
 fn assert_every_field_name_works(work: &Workplace, store: &str) {
     let web = Web::start();
-    let file = work.write_json("mappings/profile.json", &mapping(&rule(&NAMES, &["id"])));
+    let file = work.write_json(
+        "mappings/profile.json",
+        &mapping_with_rule(&rows_rule(&NAMES, &["id"])),
+    );
     let html = list_page(&[row_of_names()], None);
     web.site(super::HOST).serve("/list", html);
-    crawl(work, &web, store, &["/list"]).finish().expect_code(0);
+    crawl_command(work, &web, store, &["/list"])
+        .finish()
+        .expect_code(0);
     let rows = stored_rows(store, &["--with-parent"]);
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["fields"], row_of_names());
     assert_eq!(rows[0]["row"]["position"], 0);
     assert_eq!(rows[0]["record_id"], "value of id");
-    let csv = export(store, &["--format", "csv", "--sources", "--with-parent"]);
+    let csv = export_items(store, &["--format", "csv", "--sources", "--with-parent"]);
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let (heads, cells) = (lines.next().unwrap(), lines.next().unwrap());
     let mut sorted = heads.clone();
@@ -144,7 +153,7 @@ fn assert_every_field_name_works(work: &Workplace, store: &str) {
         assert!(found > 0, "{name}: {csv}");
     }
     let parquet = work.path("rows.parquet").display().to_string();
-    export(
+    export_items(
         store,
         &[
             "--format",

@@ -6,7 +6,9 @@ use webfill_test_needs::needs;
 use webfill_tests::site::{Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::{HOST, crawl, list_page, mapping, rule, sqlite_uri, stored_rows};
+use super::{
+    HOST, crawl_command, list_page, mapping_with_rule, rows_rule, sqlite_uri, stored_rows,
+};
 
 /// The length in bytes of a row that is just too long.
 const TOO_LONG: usize = (1 << 20) + 1;
@@ -19,10 +21,10 @@ fn item_counts(summary: &Value) -> &Value {
 fn row_results_are_counted(work: &Workplace, store: &str) {
     let web = Web::start();
     let site = web.site(HOST);
-    let mut of_rows = rule(&["id", "price", "note"], &["id"]);
+    let mut of_rows = rows_rule(&["id", "price", "note"], &["id"]);
     let price = of_rows["fields"][1]["processors"].as_array_mut().unwrap();
     price.push(json!({"type": "number"}));
-    work.write_json("mappings/profile.json", &mapping(&of_rows));
+    work.write_json("mappings/profile.json", &mapping_with_rule(&of_rows));
     let row = |id: &str, price: &str| json!({"id": id, "price": price});
     let first = [
         row("a", "4"),
@@ -36,7 +38,9 @@ fn row_results_are_counted(work: &Workplace, store: &str) {
     site.serve("/second", list_page(&[row("d", "1")], None));
     site.serve("/none", list_page(&[], None));
     let paths = ["/first", "/second", "/none"];
-    let reported = crawl(work, &web, store, &paths).finish().expect_code(0);
+    let reported = crawl_command(work, &web, store, &paths)
+        .finish()
+        .expect_code(0);
     let expected = json!({
         "pages": 3, "pages_without": 1, "pages_cut": 1,
         "rows": 6, "stored": 4, "without_key": 1, "same_key": 1,
@@ -48,7 +52,7 @@ fn row_results_are_counted(work: &Workplace, store: &str) {
     });
     assert_eq!(item_counts(&reported.summary().json), &expected);
     assert_eq!(stored_rows(store, &[]).len(), 3);
-    let again = crawl(work, &web, store, &["/second"])
+    let again = crawl_command(work, &web, store, &["/second"])
         .replace_flag("--crawl", "again")
         .replace_flag("--summary", "human")
         .finish()
@@ -81,7 +85,10 @@ fn rows_are_counted_by_result_in_the_summary_in_mongodb() {
 fn rows_of_pages_that_have_not_changed_stay_counted() {
     let work = Workplace::new();
     let web = Web::start();
-    work.write_json("mappings/profile.json", &mapping(&rule(&["id"], &["id"])));
+    work.write_json(
+        "mappings/profile.json",
+        &mapping_with_rule(&rows_rule(&["id"], &["id"])),
+    );
     let rows = [json!({"id": "a"}), json!({"id": "b"})];
     let page = list_page(&rows, None).header("ETag", "\"1\"");
     web.site(HOST).serve_with("/list", move |request| {
@@ -92,7 +99,7 @@ fn rows_of_pages_that_have_not_changed_stay_counted() {
     });
     let store = sqlite_uri(&work);
     let refreshed = |more: &[&str]| {
-        let run = crawl(&work, &web, &store, &["/list"]).args(more);
+        let run = crawl_command(&work, &web, &store, &["/list"]).args(more);
         run.finish().expect_code(0).summary().json
     };
     let first = refreshed(&[]);

@@ -28,7 +28,7 @@ fn all_ratings_are_collected(
     let refusals = ratings.serve_refusing(&web, OF, REFUSED);
     let truth = ratings.expected_records();
     let done = complete_progress(ratings);
-    let crawl = || crawl(work, &web, store).time_limit(TIME_LIMIT);
+    let crawl = || crawl_command(work, &web, store).time_limit(TIME_LIMIT);
     crawl().finish().expect_code(0);
     let mut retries = 0;
     while progress() != done && retries < MOST_RETRIES {
@@ -53,16 +53,16 @@ fn all_ratings_are_collected(
 #[test]
 fn all_ratings_of_all_users_are_collected_from_a_site_that_refuses_at_times() {
     let ratings = Ratings::large_site(user_count());
-    let work = workplace(ratings);
+    let work = create_workplace(ratings);
     let store = sqlite_uri(&work);
-    all_ratings_are_collected(&store, || progress(&store), &work);
+    all_ratings_are_collected(&store, || progress_of_lists(&store), &work);
 }
 
 #[needs(mongod)]
 #[test]
 fn all_ratings_of_all_users_are_collected_into_mongodb_as_well() {
     let database = fresh_database();
-    let work = workplace(Ratings::large_site(user_count()));
+    let work = create_workplace(Ratings::large_site(user_count()));
     let uri = database.uri();
     all_ratings_are_collected(uri, || progress_in_mongodb(uri), &work);
 }

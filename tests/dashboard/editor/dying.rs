@@ -85,7 +85,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
 }
 
 /// A mapping so large that it takes some time to write. Its content depends only on the number.
-fn mapping(number: usize) -> Value {
+fn large_mapping(number: usize) -> Value {
     let mut mapping = heading_mapping("people", HOST);
     mapping["description"] = format!("{number} {}", "x".repeat(500_000)).into();
     mapping
@@ -102,7 +102,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
         let dashboard = bench.dashboard().processes()[0].pid;
         let saving = std::thread::spawn(move || {
             for number in 0.. {
-                bench.request_ok(&draft, "save", &json!({"mapping": mapping(number)}));
+                bench.request_ok(&draft, "save", &json!({"mapping": large_mapping(number)}));
             }
         });
         let is_there = || work.path("mappings/people.json.1").exists() || first;
@@ -133,7 +133,7 @@ fn assert_whole(folder: &Path) {
         let read: Value = serde_json::from_str(&text).expect("a whole one");
         let description = read["description"].as_str().expect("a description");
         let (number, _) = description.split_once(' ').expect("a number");
-        assert_eq!(read, mapping(number.parse().expect("a number")));
+        assert_eq!(read, large_mapping(number.parse().expect("a number")));
         versions += 1;
     }
     assert!(versions >= 2, "the former version is kept");

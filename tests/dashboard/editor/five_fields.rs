@@ -111,7 +111,7 @@ impl Person<'_> {
     /// Waits until the results have columns with these names.
     fn wait_for_columns(&self, names: &[&str]) {
         self.browser.wait_until("the columns", || {
-            let shown = columns(self.browser);
+            let shown = shown_columns(self.browser);
             names
                 .iter()
                 .all(|name| shown.iter().any(|one| one == name))
@@ -121,18 +121,18 @@ impl Person<'_> {
 }
 
 /// The first line of each column head of the results.
-fn columns(browser: &Browser) -> Vec<String> {
+fn shown_columns(browser: &Browser) -> Vec<String> {
     let script = "return [...document.querySelectorAll('#results thead th')].map((one) => one.innerText.split('\\n')[0])";
     serde_json::from_value(browser.run_script(script, json!([]))).expect("texts")
 }
 
 /// The text of each cell of the results. Each inner list is a row.
-fn results(browser: &Browser) -> Vec<Vec<String>> {
+fn shown_results(browser: &Browser) -> Vec<Vec<String>> {
     let script = "return [...document.querySelectorAll('#results table tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))";
     serde_json::from_value(browser.run_script(script, json!([]))).expect("texts")
 }
 
-fn serve(web: &Web) {
+fn serve_people(web: &Web) {
     let site = web.site(HOST);
     for (number, one) in PEOPLE.into_iter().enumerate() {
         site.serve(&format!("/{number}"), person_page(one));
@@ -144,7 +144,7 @@ fn serve(web: &Web) {
 fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
-    serve(&web);
+    serve_people(&web);
     // This is the default delay. With it, fetching two pages of a site takes fifteen seconds.
     let bench = Bench::with_delay(&work, &web, "15");
     let browser = Browser::start();
@@ -250,7 +250,7 @@ fn check_saved_mapping(work: &Workplace) {
 fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
-    serve(&web);
+    serve_people(&web);
     let bench = Bench::start(&work, &web, &[]);
     let draft = bench.begin_draft("", "people");
     for number in 0..PEOPLE.len() {
@@ -315,7 +315,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
             (bench.state(draft)["draft"]["mapping"] == before).then_some(())
         });
         browser.wait_until("the former results", || {
-            (columns(browser) == ["Page", "name", "born"]).then_some(())
+            (shown_columns(browser) == ["Page", "name", "born"]).then_some(())
         });
         // After the undo, pointing at the same value adds its field again.
         click("tr:nth-child(2) td");
@@ -329,7 +329,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
 fn results_are_beside_the_page_with_disagreements_first() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
-    serve(&web);
+    serve_people(&web);
     // A crawl needs some mapping. This one matches no page of the test.
     let field = |name: &str| json!({"name": name, "processors": [{"type": "css", "parameters": {"selector": "h1"}}]});
     let elsewhere = json!({"name": "elsewhere", "url_patterns": [{"type": "host", "pattern": "elsewhere.example"}],
@@ -383,7 +383,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     browser.leave_frames();
     // The field is named after the table's column with the same value, and not after the label on the page.
     person.wait_for_columns(&["wohnort"]);
-    let rows = results(&browser);
+    let rows = shown_results(&browser);
     assert_eq!(rows.len(), PEOPLE.len(), "{rows:?}");
     assert!(
         rows[0][1].contains("Stockholm") && rows[0][1].contains("Moscow"),

@@ -31,7 +31,7 @@ impl Watcher {
             for visitor in listener.incoming() {
                 count.fetch_add(1, Ordering::SeqCst);
                 // The test itself visits the watcher at the end, so there must be an answer.
-                let _ = visitor.and_then(answer);
+                let _ = visitor.and_then(answer_visitor);
             }
         });
         Watcher { port, came }
@@ -42,7 +42,7 @@ impl Watcher {
     }
 }
 
-fn answer(mut visitor: TcpStream) -> io::Result<()> {
+fn answer_visitor(mut visitor: TcpStream) -> io::Result<()> {
     visitor.set_read_timeout(Some(Duration::from_secs(1)))?;
     let mut request = [0; 4_096];
     let _some = visitor.read(&mut request)?;

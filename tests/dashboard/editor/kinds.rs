@@ -7,11 +7,11 @@ use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;
 
-fn field(name: &str, kind: &str, parameters: Value) -> Value {
+fn field_json(name: &str, kind: &str, parameters: Value) -> Value {
     json!({"name": name, "processors": [{"type": kind, "parameters": parameters}]})
 }
 
-fn mapping(fields: &[Value]) -> Value {
+fn mapping_body(fields: &[Value]) -> Value {
     json!({"mapping": {
         "name": "papers",
         "url_patterns": [{"type": "host", "pattern": "page.invalid"}],
@@ -29,7 +29,7 @@ fn read_uploaded_page(
     let draft = bench.begin_draft("", "papers");
     let answer = bench.upload(&draft, name, body);
     assert_eq!(answer.status, 200, "{}", answer.body);
-    let tried = bench.request_ok(&draft, "trial", &mapping(fields));
+    let tried = bench.request_ok(&draft, "trial", &mapping_body(fields));
     let rows = tried["rows"].as_array().expect("rows").iter();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let read = rows.map(|row| (text(&row["field"]), text(&row["read"])));
@@ -56,8 +56,8 @@ fn json_is_read_by_a_mapping() {
     let bench = Bench::start(&work, &web, &[]);
     let body = r#"{"person": {"name": "Ada", "towns": ["London"]}}"#;
     let fields = [
-        field("name", "jsonpath", json!({"expression": "$.person.name"})),
-        field(
+        field_json("name", "jsonpath", json!({"expression": "$.person.name"})),
+        field_json(
             "town",
             "jsonpath",
             json!({"expression": "$.person.towns[0]"}),
@@ -74,8 +74,8 @@ fn a_pdf_is_shown_as_text_and_read_by_a_mapping() {
     let body = String::from_utf8(pdf("A paper", "Contract number 4711 of the year"));
     let body = body.expect("it is plain");
     let fields = [
-        field("number", "regex", json!({"pattern": "number (\\d+)"})),
-        field("title", "meta", json!({"name": "title"})),
+        field_json("number", "regex", json!({"pattern": "number (\\d+)"})),
+        field_json("title", "meta", json!({"name": "title"})),
     ];
     let read = read_uploaded_page(&bench, "paper.pdf", &body, &fields);
     assert_eq!(
@@ -93,7 +93,7 @@ fn a_pdf_is_shown_as_text_and_read_by_a_mapping() {
 fn unreadable_pages_show_the_reason() {
     let (work, web) = (Workplace::new(), Web::start());
     let bench = Bench::start(&work, &web, &[]);
-    let fields = [field("title", "css", json!({"selector": "h1"}))];
+    let fields = [field_json("title", "css", json!({"selector": "h1"}))];
     for (name, body, why) in [
         ("broken.pdf", "%PDF-1.7 x", "because it is broken"),
         (
@@ -104,7 +104,7 @@ fn unreadable_pages_show_the_reason() {
     ] {
         let draft = bench.begin_draft("", "papers");
         bench.upload(&draft, name, body);
-        let refused = bench.request_refused(&draft, "trial", &mapping(&fields));
+        let refused = bench.request_refused(&draft, "trial", &mapping_body(&fields));
         assert!(refused.contains(why), "{name}: {refused}");
     }
 }

@@ -19,7 +19,7 @@ fn wait_until_due(fleet: &Fleet, what: &str, http: f64, browser: f64) {
 }
 
 /// Requests for two pages of each site. The sites are named after `name`.
-fn requests(name: &str, sites: usize, crawl: &str, more: &Value) -> Vec<Value> {
+fn two_requests_per_site(name: &str, sites: usize, crawl: &str, more: &Value) -> Vec<Value> {
     let paths = (0..2 * sites).map(|n| format!("http://{name}{}.test/{}", n / 2, n % 2));
     paths
         .map(|url| request_with(&url, crawl, more.clone()))
@@ -35,9 +35,9 @@ fn due_sites_are_those_that_could_be_fetched_from_at_once() {
     wait_until_due(&fleet, "nothing is due", 0.0, 0.0);
     let none = json!({});
     // A site counts only once, however many tasks and crawls it has.
-    fleet.feed(&requests("s", SITES, "one", &none));
-    fleet.feed(&requests("s", 3, "another", &none));
-    fleet.feed(&requests(
+    fleet.feed(&two_requests_per_site("s", SITES, "one", &none));
+    fleet.feed(&two_requests_per_site("s", 3, "another", &none));
+    fleet.feed(&two_requests_per_site(
         "scripts",
         2,
         "scripts",

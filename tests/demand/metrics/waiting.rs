@@ -32,13 +32,13 @@ fn wait_until_waiting(fleet: &Fleet, expected: &[(&str, f64)]) -> Scraped {
     })
 }
 
-fn urls(host: &str, number: usize) -> Vec<String> {
+fn page_urls(host: &str, number: usize) -> Vec<String> {
     let url = |page| format!("http://{host}/{page}");
     (0..number).map(url).collect()
 }
 
-fn requests(host: &str, number: usize, crawl: &str, more: &Value) -> Vec<Value> {
-    let urls = urls(host, number).into_iter();
+fn page_requests(host: &str, number: usize, crawl: &str, more: &Value) -> Vec<Value> {
+    let urls = page_urls(host, number).into_iter();
     urls.map(|url| request_with(&url, crawl, more.clone()))
         .collect()
 }
@@ -52,7 +52,7 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
     wait_until_waiting(&fleet, &[]);
     // Feed tasks that wait for different reasons: a lane without supervisors, a pause, a limit, a manual block, and a
     // long delay.
-    fleet.feed(&requests(
+    fleet.feed(&page_requests(
         "scripts.example",
         5,
         "scripts",
@@ -68,9 +68,9 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
     fleet
         .run(&["site", "by-hand.example", "--block-until", "1d"])
         .expect_code(0);
-    fleet.feed(&requests("limited.example", 3, "limited", &json!({})));
-    fleet.feed(&requests("slow.example", 4, "slow", &json!({})));
-    fleet.feed(&requests("by-hand.example", 7, "by-hand", &json!({})));
+    fleet.feed(&page_requests("limited.example", 3, "limited", &json!({})));
+    fleet.feed(&page_requests("slow.example", 4, "slow", &json!({})));
+    fleet.feed(&page_requests("by-hand.example", 7, "by-hand", &json!({})));
     let metrics = wait_for("each waits for its own", || {
         let metrics = scrape(&fleet, DISPATCHER);
         let waits = REASONS.map(|reason| count_queued(&metrics, reason));
@@ -102,7 +102,7 @@ fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
     fleet.feed(&[request("http://a.example/first", "done")]);
     fleet.wait_until_done("done");
     fleet.drain_supervisor("one");
-    fleet.feed(&requests("a.example", 6, "queued", &json!({})));
+    fleet.feed(&page_requests("a.example", 6, "queued", &json!({})));
     let reported = wait_until_waiting(&fleet, &[("lane", 6.0)]);
     assert_eq!(reported.value_of("webfill_tasks{state=\"queued\"}"), 6.0);
     fleet.run(&["pause", APP, "queued"]).expect_code(0);
@@ -124,7 +124,7 @@ fn sites_in_trouble_back_off_in_the_metrics() {
         .web
         .site("blocks.example")
         .serve_otherwise(|_| status(403).into());
-    fleet.feed(&requests("blocks.example", 9, "c", &json!({})));
+    fleet.feed(&page_requests("blocks.example", 9, "c", &json!({})));
     let metrics = wait_for("the site backs off", || {
         let metrics = scrape(&fleet, DISPATCHER);
         (count_queued(&metrics, "backoff")? >= 7.0).then_some(metrics)

@@ -15,7 +15,7 @@ const COMPARED_BYTES: usize = 4_096;
 
 pub(crate) fn run(input: &[u8]) {
     thread_local! {
-        static ENGINE: Engine = engine(mappings_with_everything());
+        static ENGINE: Engine = build_engine(mappings_with_everything());
     }
     let (kind, text) = crate::split_choice(input);
     let kind = match kind % 4 {
@@ -32,7 +32,7 @@ pub(crate) fn run(input: &[u8]) {
 
 /// Reads a page with arbitrary mappings, by an engine made only for it.
 pub(crate) fn extract(set: MappingSet, kind: PageKind, text: &str) {
-    extract_with(&engine(set), kind, text);
+    extract_with(&build_engine(set), kind, text);
 }
 
 fn extract_with(engine: &Engine, kind: PageKind, text: &str) {
@@ -66,7 +66,7 @@ fn extract_with(engine: &Engine, kind: PageKind, text: &str) {
     }
 }
 
-fn engine(set: MappingSet) -> Engine {
+fn build_engine(set: MappingSet) -> Engine {
     Engine::new(Arc::new(set), Limits::default())
 }
 

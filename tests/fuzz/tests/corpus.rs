@@ -13,15 +13,15 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The most bytes by which memory may grow when all inputs are read again.
 const MOST_GROWTH_BYTES: usize = 8 << 20;
 
-fn folder(target: &Target) -> PathBuf {
+fn corpus_folder(target: &Target) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
         .join(target.name)
 }
 
 /// The inputs of a target, with the paths of their files.
-fn inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(folder(target)).unwrap();
+fn read_inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(corpus_folder(target)).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap());
@@ -51,7 +51,7 @@ fn resident_bytes() -> usize {
 
 fn check_replays(name: &str) {
     let target = target(name).unwrap();
-    let inputs = inputs(target);
+    let inputs = read_inputs(target);
     assert!(!inputs.is_empty(), "{name} has a corpus");
     replay(target, &inputs);
     // Two replays bring caches and the allocator to their full size. After that, memory must not grow.
@@ -102,7 +102,7 @@ fn headers_are_read_without_harm() {
 fn every_target_has_inputs_and_a_test() {
     let this_file = include_str!("corpus.rs");
     for target in &TARGETS {
-        assert!(folder(target).is_dir(), "corpus/{}", target.name);
+        assert!(corpus_folder(target).is_dir(), "corpus/{}", target.name);
         assert!(this_file.contains(&format!("(\"{}\");", target.name)));
     }
 }

@@ -34,22 +34,24 @@ pub fn needs(names: TokenStream, test: TokenStream) -> TokenStream {
             Some((_, Some(reason))) => {
                 return with_attribute(&format!("ignore = {reason:?}"), test);
             }
-            None => return error(&format!("`{name}` is no requirement that build.rs knows")),
+            None => {
+                return compile_error(&format!("`{name}` is no requirement that build.rs knows"));
+            }
         }
     }
     test
 }
 
 fn with_attribute(attribute: &str, test: TokenStream) -> TokenStream {
-    let mut tokens = parse(&format!("#[{attribute}]"));
+    let mut tokens = parse_tokens(&format!("#[{attribute}]"));
     tokens.extend(test);
     tokens
 }
 
-fn error(message: &str) -> TokenStream {
-    parse(&format!("compile_error!({message:?});"))
+fn compile_error(message: &str) -> TokenStream {
+    parse_tokens(&format!("compile_error!({message:?});"))
 }
 
-fn parse(code: &str) -> TokenStream {
+fn parse_tokens(code: &str) -> TokenStream {
     code.parse().expect("it is Rust")
 }

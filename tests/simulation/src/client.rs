@@ -39,7 +39,7 @@ impl Client {
                          "follow": "all", "priority": priority, "lane": lane, "retry": true,
                          "expires_at_ms": expires_at_ms(plan, number)}),
             key: None,
-            seeds: seeds(plan, number),
+            seeds: seed_requests(plan, number),
             fed: 0,
             feeds_at_ms: plan.feeds_at_ms(number),
             ended: false,
@@ -123,7 +123,7 @@ fn expires_at_ms(plan: &Plan, crawl: usize) -> Option<u64> {
     Some(EPOCH_MS as u64 + expires_at_ms)
 }
 
-fn seeds(plan: &Plan, crawl: usize) -> Vec<Value> {
+fn seed_requests(plan: &Plan, crawl: usize) -> Vec<Value> {
     let sites = 0..plan.sites.len();
     let seed = |site| json!({"url": url(site, 0), "records": plan.seed_records(crawl, site)});
     sites.map(seed).collect()

@@ -209,7 +209,7 @@ fn read_on_this_thread(pages: usize) -> Result<(), Failure> {
         let read = runtime.block_on(reader.read(PageToRead {
             url: item_url(number),
             content_type: Some("text/html; charset=utf-8".into()),
-            body: catalogue_pages::item(number, CATALOGUE_PAGES).into_bytes(),
+            body: catalogue_pages::item_page(number, CATALOGUE_PAGES).into_bytes(),
             is_rendered: false,
             is_document: false,
             was_readable: false,
@@ -227,7 +227,7 @@ fn evaluate_expressions(times: usize) -> Result<(), Failure> {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(XPath::compile)
         .collect::<Result<Vec<_>, _>>()?;
-    let text = catalogue_pages::item(1, CATALOGUE_PAGES);
+    let text = catalogue_pages::item_page(1, CATALOGUE_PAGES);
     let document = Document::parse_html(&text, &webfill_document::Limits::default());
     for _ in 0..times {
         for expression in &expressions {
@@ -252,7 +252,7 @@ fn store_pages(pages: usize) -> Result<(), Failure> {
     runtime.block_on(async {
         let store = webfill_store::open(&uri, None).await?.store;
         let id = CrawlId::new("local", "bench");
-        store.put_crawl(crawl(id.clone())).await?;
+        store.put_crawl(running_crawl(id.clone())).await?;
         let numbers: Vec<usize> = (0..pages).collect();
         for batch in numbers.chunks(PAGES_OF_BATCH) {
             let saves = batch
@@ -267,7 +267,7 @@ fn store_pages(pages: usize) -> Result<(), Failure> {
     })
 }
 
-fn crawl(id: CrawlId) -> Crawl {
+fn running_crawl(id: CrawlId) -> Crawl {
     Crawl {
         id,
         request: json!({}),

@@ -88,7 +88,7 @@ async fn measure_store(
     let batches_again = batches.min(Size::from_env()?.pick(53, 10));
     let store = open(&uri.parse()?, None).await?.store;
     let times = async |batches, minutes| {
-        let save = async |batch| save(&*store, lists, batch, minutes).await;
+        let save = async |batch| save_batch(&*store, lists, batch, minutes).await;
         time_batches(batches, at_once, save).await
     };
     Ok(Stored {
@@ -102,7 +102,7 @@ async fn measure_sqlite(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Fa
     let uri = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
     let rows = measure_store(&uri("store.db"), Lists::Plain, batches, 1).await?;
     let plain = load_sqlite(&folder.path().join("plain.db"), batches)?;
-    let mut all = verdicts("SQLite", &rows, &plain);
+    let mut all = verdicts_of_rows("SQLite", &rows, &plain);
     if !is_plain {
         let complete = measure_store(&uri("complete.db"), Lists::Complete, batches, 1).await?;
         all.extend(verdicts_of_complete("SQLite", &complete, &rows));
@@ -116,7 +116,7 @@ async fn measure_mongodb(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, F
     let client = Client::with_uri_str(mongod.uri("plain")).await?;
     let plain: Collection<Document> = client.database("plain").collection("rows");
     let plain = time_batches(batches, 2, async |batch| load_mongodb(&plain, batch).await).await?;
-    let mut all = verdicts("MongoDB", &rows, &plain);
+    let mut all = verdicts_of_rows("MongoDB", &rows, &plain);
     if !is_plain {
         let complete = measure_store(&mongod.uri("complete"), Lists::Complete, batches, 2).await?;
         all.extend(verdicts_of_complete("MongoDB", &complete, &rows));
@@ -132,7 +132,7 @@ fn verdict(what: String, figure: f64, limit: Limit) -> Verdict {
     }
 }
 
-fn verdicts(store: &str, rows: &Stored, plain: &Times) -> Vec<Verdict> {
+fn verdicts_of_rows(store: &str, rows: &Stored, plain: &Times) -> Vec<Verdict> {
     let Stored { first, again } = rows;
     vec![
         verdict(
@@ -211,7 +211,12 @@ enum Lists {
     Complete,
 }
 
-async fn save(store: &dyn Store, lists: Lists, batch: u64, minutes: i64) -> Result<(), Failure> {
+async fn save_batch(
+    store: &dyn Store,
+    lists: Lists,
+    batch: u64,
+    minutes: i64,
+) -> Result<(), Failure> {
     let pages = batch * PAGES_OF_BATCH..(batch + 1) * PAGES_OF_BATCH;
     let saves = pages.map(|page| build_save(lists, page, minutes));
     let saves: Result<Vec<Save>, Failure> = saves.collect();
@@ -247,7 +252,7 @@ fn build_save(lists: Lists, page: u64, minutes: i64) -> Result<Save, Failure> {
         ..PageOfList::default()
     };
     let row = |position: u64| {
-        let (item, stars) = rating(page, position);
+        let (item, stars) = item_and_stars(page, position);
         let fields = json!({"user": format!("u{user}"), "item": item, "stars": stars});
         ListedRow {
             position,
@@ -282,7 +287,7 @@ fn build_save(lists: Lists, page: u64, minutes: i64) -> Result<Save, Failure> {
 }
 
 /// The row at this position of a page. Keys are scattered, as in real lists.
-fn rating(page: u64, position: u64) -> (String, Option<u64>) {
+fn item_and_stars(page: u64, position: u64) -> (String, Option<u64>) {
     let number = (page * ROWS_OF_PAGE + position).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let stars = (!number.is_multiple_of(9)).then_some(number % 5 + 1);
     (format!("item-{number}"), stars)
@@ -293,7 +298,7 @@ fn plain_rows(batch: u64) -> impl Iterator<Item = (String, String, Option<u64>)>
     let pages = batch * PAGES_OF_BATCH..(batch + 1) * PAGES_OF_BATCH;
     pages.flat_map(|page| {
         (0..ROWS_OF_PAGE).map(move |position| {
-            let (item, stars) = rating(page, position);
+            let (item, stars) = item_and_stars(page, position);
             let user = format!("u{}", user_and_number(page).0);
             (user, item, stars)
         })

@@ -3,7 +3,7 @@
 use super::thing::{Thing, escape_html};
 
 /// The HTML of a whole page with this head and body, in a frame of navigation, banner and cards about other things.
-pub fn page(thing: &Thing, head: &str, body: &str) -> String {
+pub fn wrap_in_page(thing: &Thing, head: &str, body: &str) -> String {
     let mut thing = Thing::new("frame", thing.number);
     let banner = match thing.draw_bool(40) {
         true => "<div class=\"banner\"><p>We use cookies</p><button>Accept</button></div>",

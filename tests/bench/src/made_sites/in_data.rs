@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::frame::{misleading_sentence, page};
-use super::thing::{Thing, escape_html, truth};
+use super::frame::{misleading_sentence, wrap_in_page};
+use super::thing::{Thing, escape_html, nonempty_values};
 use crate::sites::Values;
 
 /// Values in JSON-LD. The classes on the page contain hashes that are new on each page, as on some servers.
@@ -31,14 +31,14 @@ pub fn linked_data(thing: &mut Thing) -> (String, Values) {
         misleading_sentence(thing)
     );
     let head = format!("<title>Shop</title><script type=\"application/ld+json\">{data}</script>");
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("price", vec![thing.plain_price()]),
         ("date", vec![thing.plain_date()]),
         ("tags", thing.tags.clone()),
     ]);
-    (page(thing, &head, &body), known)
+    (wrap_in_page(thing, &head, &body), known)
 }
 
 /// Values in microdata. The page also has microdata of other things of the same kind.
@@ -70,13 +70,13 @@ pub fn microdata(thing: &mut Thing) -> (String, Values) {
         authors.collect::<Vec<_>>().join(" and "),
         others.collect::<String>(),
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("price", vec![thing.plain_price()]),
         ("people", thing.people.clone()),
     ]);
-    (page(thing, "<title>Things</title>", &body), known)
+    (wrap_in_page(thing, "<title>Things</title>", &body), known)
 }
 
 /// Values in attributes. The visible texts are different.
@@ -94,7 +94,7 @@ pub fn attributes(thing: &mut Thing) -> (String, Values) {
         thing.plain_price(),
         misleading_sentence(thing)
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("date", vec![thing.plain_date()]),
@@ -105,7 +105,7 @@ pub fn attributes(thing: &mut Thing) -> (String, Values) {
         ),
         ("price", vec![thing.plain_price()]),
     ]);
-    (page(thing, "<title>Things</title>", &body), known)
+    (wrap_in_page(thing, "<title>Things</title>", &body), known)
 }
 
 /// Values as JSON in the page, which a script shows.
@@ -128,14 +128,14 @@ pub fn data_script(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<div id=\"root\"></div><script id=\"data\" type=\"application/json\">{data}</script>"
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("city", vec![thing.city.clone()]),
         ("cents", vec![thing.price.to_string()]),
         ("tags", thing.tags.clone()),
     ]);
-    (page(thing, "<title>Things</title>", &body), known)
+    (wrap_in_page(thing, "<title>Things</title>", &body), known)
 }
 
 /// Values in a script that assigns them to a variable.
@@ -148,13 +148,13 @@ pub fn state_script(thing: &mut Thing) -> (String, Values) {
         "<div id=\"app\">Loading</div><script>var a = 1; window.__STATE__ = {state}; start('{}');</script>",
         thing.number
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("city", vec![thing.city.clone()]),
         ("cents", vec![thing.price.to_string()]),
     ]);
-    (page(thing, "<title>Things</title>", &body), known)
+    (wrap_in_page(thing, "<title>Things</title>", &body), known)
 }
 
 /// Values that are only in `meta` elements, among other such elements.
@@ -172,11 +172,14 @@ pub fn meta(thing: &mut Thing) -> (String, Values) {
             .map(|tag| format!("<meta property=\"article:tag\" content=\"{tag}\">"))
             .collect::<String>(),
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("author", vec![thing.people[0].clone()]),
         ("date", vec![thing.plain_date()]),
         ("tags", thing.tags.clone()),
     ]);
-    (page(thing, &head, &misleading_sentence(thing)), known)
+    (
+        wrap_in_page(thing, &head, &misleading_sentence(thing)),
+        known,
+    )
 }

@@ -1,7 +1,7 @@
 //! Layouts with values in tables, description lists, cards and lists.
 
-use super::frame::{list_items, misleading_sentence, page};
-use super::thing::{Thing, escape_html, truth};
+use super::frame::{list_items, misleading_sentence, wrap_in_page};
+use super::thing::{Thing, escape_html, nonempty_values};
 use crate::sites::Values;
 
 /// A table with a label and a value in each row. The order of rows varies, and some are missing.
@@ -23,7 +23,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
         escape_html(&thing.name),
         misleading_sentence(thing)
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("city", vec![thing.city.clone()]),
@@ -32,7 +32,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
         ("colour", colour.into_iter().collect()),
     ]);
     (
-        page(
+        wrap_in_page(
             thing,
             &format!("<title>{}</title>", escape_html(&thing.name)),
             &body,
@@ -62,7 +62,7 @@ pub fn columns(thing: &mut Thing) -> (String, Values) {
             ))
             .collect::<String>(),
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("colour", vec![thing.colour.clone()]),
@@ -70,7 +70,10 @@ pub fn columns(thing: &mut Thing) -> (String, Values) {
         ("price", vec![thing.english_price()]),
         ("people", thing.people.clone()),
     ]);
-    (page(thing, "<title>Product data</title>", &body), known)
+    (
+        wrap_in_page(thing, "<title>Product data</title>", &body),
+        known,
+    )
 }
 
 /// A German description list. A label may have several values. Numbers and dates are in German notation; records have
@@ -94,7 +97,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
         escape_html(&thing.name),
         misleading_sentence(thing)
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("city", vec![thing.city.clone()]),
@@ -103,7 +106,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
         ("tags", thing.tags.clone()),
     ]);
     (
-        page(
+        wrap_in_page(
             thing,
             &format!("<title>{} – Katalog</title>", escape_html(&thing.name)),
             &body,
@@ -138,14 +141,14 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
             list_items(&thing.people, "<span class=\"rounded px-2\">", "</span>")
         ),
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("price", vec![thing.english_price()]),
         ("maker", vec![thing.maker.clone()]),
         ("city", vec![thing.city.clone()]),
         ("people", thing.people.clone()),
     ]);
-    (page(thing, "<title>Things</title>", &body), known)
+    (wrap_in_page(thing, "<title>Things</title>", &body), known)
 }
 
 /// Values in lists that are nested in the items of another list.
@@ -167,11 +170,11 @@ pub fn nested_lists(thing: &mut Thing) -> (String, Values) {
         "<article><h2>{}</h2><ul class=\"tree\">{rows}</ul></article>",
         escape_html(&thing.name)
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("people", thing.people.clone()),
         ("tags", thing.tags.clone()),
         ("maker", vec![thing.maker.clone()]),
     ]);
-    (page(thing, "<title>Index</title>", &body), known)
+    (wrap_in_page(thing, "<title>Index</title>", &body), known)
 }

@@ -1,7 +1,7 @@
 //! Layouts with values inside longer texts, or between other texts.
 
-use super::frame::{misleading_sentence, page};
-use super::thing::{Thing, escape_html, truth};
+use super::frame::{misleading_sentence, wrap_in_page};
+use super::thing::{Thing, escape_html, nonempty_values};
 use crate::sites::Values;
 
 /// Values that share one text with their label, such as `Maker: Smith`.
@@ -22,14 +22,14 @@ pub fn prefixes(thing: &mut Thing) -> (String, Values) {
         escape_html(&thing.name),
         misleading_sentence(thing)
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("colour", vec![thing.colour.clone()]),
         ("price", vec![thing.english_price()]),
         ("city", vec![thing.city.clone()]),
     ]);
-    (page(thing, "<title>Things</title>", &body), known)
+    (wrap_in_page(thing, "<title>Things</title>", &body), known)
 }
 
 /// Values inside sentences.
@@ -48,14 +48,14 @@ pub fn sentences(thing: &mut Thing) -> (String, Values) {
         thing.city,
         misleading_sentence(thing)
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("year", vec![thing.date.0.to_string()]),
         ("designer", vec![thing.people[0].clone()]),
         ("city", vec![thing.city.clone()]),
         ("grams", vec![employs.to_string()]),
     ]);
-    (page(thing, "<title>Museum</title>", &body), known)
+    (wrap_in_page(thing, "<title>Museum</title>", &body), known)
 }
 
 /// A German imprint: bold labels, and lines that end with `br`. Some lines are missing.
@@ -76,7 +76,7 @@ pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
         thing.slug(),
         escape_html(&thing.people[0]),
     );
-    let known = truth([
+    let known = nonempty_values([
         ("maker", vec![thing.maker.clone()]),
         ("street", vec![street]),
         ("city", vec![thing.city.clone()]),
@@ -84,7 +84,10 @@ pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
         ("mail", vec![format!("info@{}.example", thing.slug())]),
         ("owner", vec![thing.people[0].clone()]),
     ]);
-    (page(thing, "<title>Impressum</title>", &body), known)
+    (
+        wrap_in_page(thing, "<title>Impressum</title>", &body),
+        known,
+    )
 }
 
 /// Several values in one text, with separators between them.
@@ -99,7 +102,7 @@ pub fn separators(thing: &mut Thing) -> (String, Values) {
         thing.date.0,
         thing.tags.join(", ")
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("people", thing.people.clone()),
         ("maker", vec![thing.maker.clone()]),
@@ -107,7 +110,7 @@ pub fn separators(thing: &mut Thing) -> (String, Values) {
         ("year", vec![thing.date.0.to_string()]),
         ("tags", thing.tags.clone()),
     ]);
-    (page(thing, "<title>Things</title>", &body), known)
+    (wrap_in_page(thing, "<title>Things</title>", &body), known)
 }
 
 /// Labels in elements, each followed by its value as plain text.
@@ -132,13 +135,13 @@ pub fn spans(thing: &mut Thing) -> (String, Values) {
         escape_html(&thing.name),
         misleading_sentence(thing)
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("colour", vec![thing.colour.clone()]),
         ("price", vec![thing.plain_price()]),
     ]);
-    (page(thing, "<title>Shop</title>", &body), known)
+    (wrap_in_page(thing, "<title>Shop</title>", &body), known)
 }
 
 /// Dates with the month in German, and numbers with units.
@@ -166,11 +169,11 @@ pub fn long_date(thing: &mut Thing) -> (String, Values) {
         escape_html(&thing.name),
         thing.german_price(),
     );
-    let known = truth([
+    let known = nonempty_values([
         ("name", vec![thing.name.clone()]),
         ("date", vec![date]),
         ("weight", vec![weight.to_string()]),
         ("price", vec![thing.plain_price()]),
     ]);
-    (page(thing, "<title>Dinge</title>", &body), known)
+    (wrap_in_page(thing, "<title>Dinge</title>", &body), known)
 }

@@ -178,7 +178,7 @@ fn pick<'t>(chance: &mut Rng, texts: &[&'t str]) -> &'t str {
 }
 
 /// The true values of a page, by field. Fields without values are left out.
-pub fn truth<const N: usize>(known: [(&str, Vec<String>); N]) -> Values {
+pub fn nonempty_values<const N: usize>(known: [(&str, Vec<String>); N]) -> Values {
     let known = known.into_iter().filter(|(_, values)| !values.is_empty());
     known
         .map(|(field, values)| (field.to_owned(), values))

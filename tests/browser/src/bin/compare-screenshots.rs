@@ -36,7 +36,7 @@ fn main() {
     let folder = folder.unwrap_or_else(|| String::from("target/dashboard-screenshots"));
     let folder = Path::new(&folder);
     let former = folder.join("former");
-    let pairs = pictures(folder)
+    let pairs = png_names(folder)
         .into_iter()
         .filter(|name| former.join(name).is_file());
     let pairs: Vec<String> = pairs.collect();
@@ -74,7 +74,7 @@ fn main() {
 }
 
 /// The names of the pictures in a folder.
-fn pictures(folder: &Path) -> Vec<String> {
+fn png_names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".png")).collect();

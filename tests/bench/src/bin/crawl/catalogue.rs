@@ -1,6 +1,6 @@
 //! A generated shop of about 10,000 pages; see [`webfill_bench::catalogue_pages`].
 
-use webfill_bench::catalogue_pages::item;
+use webfill_bench::catalogue_pages::item_page;
 
 use crate::web::{Answer, Pages, page_answer, robots_answer};
 
@@ -12,8 +12,12 @@ pub struct Catalogue {
 impl Catalogue {
     /// Builds a shop of `pages` pages. They are numbered from 0, which is the seed.
     pub fn build(pages: usize) -> Catalogue {
-        let answer =
-            |number| page_answer("text/html; charset=utf-8", item(number, pages).as_bytes());
+        let answer = |number| {
+            page_answer(
+                "text/html; charset=utf-8",
+                item_page(number, pages).as_bytes(),
+            )
+        };
         Catalogue {
             answers: (0..pages).map(answer).collect(),
         }

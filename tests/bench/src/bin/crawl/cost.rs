@@ -40,14 +40,14 @@ struct Course {
 pub fn measure_small_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
     let catalogue = build_catalogue(size);
     let described = catalogue.describe();
-    let web = cores::run_on_last_core(|| serve(catalogue))?;
+    let web = cores::run_on_last_core(|| serve_on_all_sites(catalogue))?;
     let course = small_pages_course(&web);
     cores::run_on_first_core(|| course.run(size, &described, &web))
 }
 
 /// Serves the small pages and prepares webfill's crawl of them. Returns the web and the crawl.
 pub fn small_crawl(size: Size) -> Result<(Web, Crawl), Failure> {
-    let web = serve(build_catalogue(size))?;
+    let web = serve_on_all_sites(build_catalogue(size))?;
     let crawl = small_pages_course(&web).webfill_crawl();
     Ok((web, crawl))
 }
@@ -76,7 +76,7 @@ pub fn measure_real_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
     let described = articles.describe();
     let [full, small] = REAL_PAGES;
     let paths: Vec<String> = articles.paths(size.pick(full, small)).collect();
-    let web = cores::run_on_last_core(|| serve(articles))?;
+    let web = cores::run_on_last_core(|| serve_on_all_sites(articles))?;
     let sites: Vec<String> = site_urls(web.port).collect();
     let spread = paths.iter().zip(sites.iter().cycle());
     let course = Course {
@@ -89,7 +89,7 @@ pub fn measure_real_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
     cores::run_on_first_core(|| course.run(size, &described, &web))
 }
 
-fn serve(pages: impl Pages) -> Result<Web, Failure> {
+fn serve_on_all_sites(pages: impl Pages) -> Result<Web, Failure> {
     Web::serve(pages, SITES)
 }
 

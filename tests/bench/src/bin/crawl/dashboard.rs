@@ -14,7 +14,7 @@ use webfill_test_browser::Browser;
 
 use crate::demand::{Fleet, HOST};
 use crate::failure::Failure;
-use crate::pace::{Sites, host};
+use crate::pace::{Sites, site_host};
 use crate::web::Web;
 
 const BROWSERS: usize = 3;
@@ -117,10 +117,10 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
             return Err("a browser shows the same figures as 20 s ago: it is not live".into());
         }
     }
-    Ok(verdicts(&plan, &alone, &open))
+    Ok(print_and_judge_turns(&plan, &alone, &open))
 }
 
-fn verdicts(plan: &Plan, alone: &[Turn], open: &[Turn]) -> Vec<Verdict> {
+fn print_and_judge_turns(plan: &Plan, alone: &[Turn], open: &[Turn]) -> Vec<Verdict> {
     for (name, turns) in [("no browser", alone), ("three browsers", open)] {
         let shares: Vec<String> = turns
             .iter()
@@ -173,7 +173,7 @@ fn send_requests(fleet: &Fleet, plan: &Plan) -> Result<(), Failure> {
     let request = |number: usize| {
         let (site, page) = (number % plan.sites, number / plan.sites);
         json!({
-            "url": format!("http://{}/item/{page}", host(site)),
+            "url": format!("http://{}/item/{page}", site_host(site)),
             "appid": "bench",
             "crawlid": format!("dashboard-{}", site % CRAWLS),
         })

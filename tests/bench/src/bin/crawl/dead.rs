@@ -29,7 +29,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
         DELAY,
     ];
     let crawl = Crawl {
-        seeds: seeds(unused_port()?, sites),
+        seeds: seed_urls(unused_port()?, sites),
         mapping: bench_file("catalogue/mapping.json"),
         flags: flags.map(str::to_owned).to_vec(),
     };
@@ -65,7 +65,7 @@ fn unused_port() -> Result<u16, Failure> {
 }
 
 /// The seeds: one URL for each loopback address, which is a separate site.
-fn seeds(port: u16, sites: usize) -> Vec<String> {
+fn seed_urls(port: u16, sites: usize) -> Vec<String> {
     let address = |site: usize| {
         let [.., a, b, c] = (site as u32 + 0x10_0000).to_be_bytes();
         format!("127.{a}.{b}.{c}")

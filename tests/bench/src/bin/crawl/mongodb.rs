@@ -30,7 +30,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let mongod = Mongod::start();
     let web = Web::serve(Sites::build(pages_per_site(plan)), 1)?;
     let counting = RequestCounter::start(&mongod.uri("admin"))?;
-    let crawled = crawl(&web, plan, &mongod.uri("bench"))?;
+    let crawled = crawl_into_store(&web, plan, &mongod.uri("bench"))?;
     let seen = pace::evaluate_arrivals(&web, plan, None)?;
     let requests = counting.finish()?.rate_within(&seen)?;
     seen.print("webfill", &crawled.cost);
@@ -58,25 +58,25 @@ fn pages_per_site(plan: Plan) -> usize {
 }
 
 /// The seeds: first one page of each site, then a second page of each, and so on.
-fn seeds(port: u16, plan: Plan) -> Vec<String> {
+fn seed_records(port: u16, plan: Plan) -> Vec<String> {
     let pages =
         (0..pages_per_site(plan)).flat_map(|page| (0..plan.sites).map(move |site| (page, site)));
     let record = |(page, site): (usize, usize)| {
-        let url = format!("http://{}:{port}/item/{page}", pace::host(site));
+        let url = format!("http://{}:{port}/item/{page}", pace::site_host(site));
         json!({"id": format!("{site}/{page}"), "urls": [url], "want": ["name", "price"]})
             .to_string()
     };
     pages.map(record).collect()
 }
 
-fn crawl(web: &Web, plan: Plan, store: &str) -> Result<CrawlResult, Failure> {
+fn crawl_into_store(web: &Web, plan: Plan, store: &str) -> Result<CrawlResult, Failure> {
     let flags = format!(
         "--resolve *:{port}:127.0.0.1:{port} --delay 1 --depth 0 --max-time {}s --store {store}",
         plan.duration.as_secs(),
         port = web.port,
     );
     let crawl = Crawl {
-        seeds: seeds(web.port, plan),
+        seeds: seed_records(web.port, plan),
         mapping: bench_file("catalogue/mapping.json"),
         flags: flags.split(' ').map(str::to_owned).collect(),
     };

@@ -23,7 +23,7 @@ pub fn serve() -> Result<(), Failure> {
     std::thread::spawn(move || {
         let mut question = [0; 512];
         while let Ok((length, from)) = socket.recv_from(&mut question) {
-            if let Some(answer) = answer(&question[..length]) {
+            if let Some(answer) = build_reply(&question[..length]) {
                 // The client may no longer wait for the answer, so an error is ignored.
                 let _ = socket.send_to(&answer, from);
             }
@@ -33,7 +33,7 @@ pub fn serve() -> Result<(), Failure> {
 }
 
 /// The answer to a query with exactly one question (RFC 1035, 4.1).
-fn answer(question: &[u8]) -> Option<Vec<u8>> {
+fn build_reply(question: &[u8]) -> Option<Vec<u8>> {
     let name = question.get(HEADER_BYTES + 1..)?;
     if name.starts_with(DEAD.as_bytes()) {
         return None;

@@ -36,7 +36,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
         plan.duration.as_secs()
     );
     let crawl = Crawl {
-        seeds: seeds(web.port, plan.sites),
+        seeds: seed_urls(web.port, plan.sites),
         mapping: bench_file("catalogue/mapping.json"),
         flags: flags.split(' ').map(str::to_owned).collect(),
     };
@@ -53,10 +53,10 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
 }
 
 /// The seeds, beginning with those of the dead sites.
-fn seeds(port: u16, sites: usize) -> Vec<String> {
+fn seed_urls(port: u16, sites: usize) -> Vec<String> {
     let dead = (0..DEAD_PAGES).flat_map(|page| {
         (0..sites).map(move |site| format!("http://{DEAD}{site}.example:{port}/item/{page}"))
     });
-    let healthy = (0..sites).map(|site| format!("http://{}:{port}/item/0", pace::host(site)));
+    let healthy = (0..sites).map(|site| format!("http://{}:{port}/item/0", pace::site_host(site)));
     dead.chain(healthy).collect()
 }

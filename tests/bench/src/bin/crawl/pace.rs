@@ -54,7 +54,7 @@ impl Sites {
             let following: Vec<usize> = (number + 1..=number + LINKS).collect();
             page_answer(
                 "text/html; charset=utf-8",
-                catalogue_pages::document(number, &following, &[]).as_bytes(),
+                catalogue_pages::item_html(number, &following, &[]).as_bytes(),
             )
         };
         Sites {
@@ -94,8 +94,8 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
         DELAY.as_secs()
     );
     let web = Web::serve(Sites::build(2 * plan.duration.as_secs() as usize), 1)?;
-    let ours = crawl(&web, plan)?;
-    let theirs = scrape(&web, plan)?;
+    let ours = crawl_with_webfill(&web, plan)?;
+    let theirs = crawl_with_scrapy(&web, plan)?;
     let allowed = plan.sites as f64 / DELAY.as_secs_f64();
     Ok(vec![
         Verdict {
@@ -116,24 +116,24 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-pub fn host(number: usize) -> String {
+pub fn site_host(number: usize) -> String {
     format!("site-{number}.example")
 }
 
-fn seeds(port: u16, sites: usize) -> Vec<String> {
+fn seed_urls(port: u16, sites: usize) -> Vec<String> {
     (0..sites)
-        .map(|number| format!("http://{}:{port}/item/0", host(number)))
+        .map(|number| format!("http://{}:{port}/item/0", site_host(number)))
         .collect()
 }
 
-fn crawl(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
+fn crawl_with_webfill(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
     let flags = format!(
         "--resolve *:{port}:127.0.0.1:{port} --delay 1 --follow all --depth 1000 --max-time {}s",
         plan.duration.as_secs(),
         port = web.port,
     );
     let crawl = Crawl {
-        seeds: seeds(web.port, plan.sites),
+        seeds: seed_urls(web.port, plan.sites),
         mapping: bench_file("catalogue/mapping.json"),
         flags: flags.split(' ').map(str::to_owned).collect(),
     };
@@ -143,9 +143,9 @@ fn crawl(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
     Ok(seen)
 }
 
-fn scrape(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
+fn crawl_with_scrapy(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
     let spider = PeerCrawl {
-        seeds: seeds(web.port, plan.sites),
+        seeds: seed_urls(web.port, plan.sites),
         mapping: bench_file("catalogue/mapping.json"),
         depth: 1_000,
         settings: json!({
@@ -161,7 +161,7 @@ fn scrape(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
             "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
             "CLOSESPIDER_TIMEOUT": plan.duration.as_secs(),
         }),
-        hosts: (0..plan.sites).map(host).collect(),
+        hosts: (0..plan.sites).map(site_host).collect(),
     };
     let spun = spider.run(scrapy::command()?)?;
     let seen = evaluate_arrivals(web, plan, None)?;
@@ -186,7 +186,7 @@ pub fn evaluate_arrivals(
         .iter()
         .filter(|arrival| window.contains(&arrival.at))
         .count();
-    let gaps = gaps(&arrivals);
+    let gaps = gaps_between_arrivals(&arrivals);
     Ok(ServerView {
         rate: counted as f64 / (window.end - window.start).as_secs_f64(),
         window,
@@ -197,7 +197,7 @@ pub fn evaluate_arrivals(
 }
 
 /// The time between each request and the previous request to the same site.
-fn gaps(arrivals: &VecDeque<Arrival>) -> Vec<Duration> {
+fn gaps_between_arrivals(arrivals: &VecDeque<Arrival>) -> Vec<Duration> {
     let mut last: HashMap<&str, Instant> = HashMap::new();
     let mut gaps = Vec::new();
     for arrival in arrivals {
@@ -243,7 +243,10 @@ mod tests {
             ("a", 2_500),
         ];
         let arrivals = arrivals.map(|(host, at_ms)| arrival(host, at_ms)).into();
-        let gaps: Vec<u128> = gaps(&arrivals).iter().map(Duration::as_millis).collect();
+        let gaps: Vec<u128> = gaps_between_arrivals(&arrivals)
+            .iter()
+            .map(Duration::as_millis)
+            .collect();
         assert_eq!(gaps, [1_000, 999, 1_500]);
     }
 }

@@ -88,7 +88,7 @@ impl Cost {
         let mut sum = Memory::default();
         let mut roles = Roles::new();
         for process in tree.iter().filter(|process| process.role != "crawl") {
-            let memory = memory(process.pid);
+            let memory = read_memory(process.pid);
             sum.add(memory);
             let (count, role_sum) = roles.entry(process.role.clone()).or_default();
             *count += 1;
@@ -177,7 +177,7 @@ fn read_cpu_time(stat: &str, fields: [usize; 2]) -> Option<Duration> {
     Some(TICK * ticks)
 }
 
-fn memory(pid: u32) -> Memory {
+fn read_memory(pid: u32) -> Memory {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let kib = |name: &str| {
         let line = rollup.lines().find(|line| line.starts_with(name));

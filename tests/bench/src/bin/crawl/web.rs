@@ -52,7 +52,7 @@ impl Web {
     /// Serves `pages` at one port of several addresses, which begin with 127.0.0.1.
     pub fn serve(pages: impl Pages, addresses: u8) -> Result<Web, Failure> {
         let seen = Arc::new(Seen::default());
-        let listeners = listen(addresses)?;
+        let listeners = listen_on_addresses(addresses)?;
         let port = listeners[0].local_addr()?.port();
         let shared = Arc::clone(&seen);
         let pages: Arc<dyn Pages> = Arc::new(pages);
@@ -64,7 +64,11 @@ impl Web {
             .spawn(move || {
                 runtime.block_on(async {
                     let accepting = listeners.into_iter().map(|listener| {
-                        tokio::spawn(accept(listener, Arc::clone(&pages), Arc::clone(&shared)))
+                        tokio::spawn(accept_connections(
+                            listener,
+                            Arc::clone(&pages),
+                            Arc::clone(&shared),
+                        ))
                     });
                     for task in accepting.collect::<Vec<_>>() {
                         let _ = task.await;
@@ -91,7 +95,7 @@ impl Web {
     }
 }
 
-fn listen(addresses: u8) -> Result<Vec<std::net::TcpListener>, Failure> {
+fn listen_on_addresses(addresses: u8) -> Result<Vec<std::net::TcpListener>, Failure> {
     let mut listeners = Vec::new();
     let mut port = 0;
     for last in 1..=addresses.max(1) {
@@ -104,7 +108,11 @@ fn listen(addresses: u8) -> Result<Vec<std::net::TcpListener>, Failure> {
     Ok(listeners)
 }
 
-async fn accept(listener: std::net::TcpListener, pages: Arc<dyn Pages>, seen: Arc<Seen>) {
+async fn accept_connections(
+    listener: std::net::TcpListener,
+    pages: Arc<dyn Pages>,
+    seen: Arc<Seen>,
+) {
     let listener = TcpListener::from_std(listener).expect("a listener that was just bound");
     loop {
         match listener.accept().await {

@@ -86,22 +86,24 @@ impl Kind {
             match self {
                 Kind::Info => {
                     let info = json!({"action": "info", "appid": "many"});
-                    flood(&client, &info, INFOS, is_over)?;
+                    send_many_times(&client, &info, INFOS, is_over)?;
                     // The client stays connected, but reads nothing.
-                    pause(Duration::from_secs(10), is_over);
+                    sleep_unless_over(Duration::from_secs(10), is_over);
                 }
-                Kind::Status => flood(&client, &json!({"action": "status"}), STATUSES, is_over)?,
+                Kind::Status => {
+                    send_many_times(&client, &json!({"action": "status"}), STATUSES, is_over)?
+                }
                 Kind::Stops => {
                     let stop = json!({"action": "stop", "appid": "stops", "crawlid": "one"});
                     for _ in 0..STOPS / 1_000 {
-                        flood(&client, &stop, 1_000, is_over)?;
+                        send_many_times(&client, &stop, 1_000, is_over)?;
                         client.read_all();
                     }
                 }
                 Kind::Patterns | Kind::Lists => {
                     for list in &lists {
                         client.send(list)?;
-                        pause(PAUSE, is_over);
+                        sleep_unless_over(PAUSE, is_over);
                         client.read_all();
                     }
                 }
@@ -111,7 +113,7 @@ impl Kind {
     }
 }
 
-fn flood(
+fn send_many_times(
     client: &Client,
     request: &Value,
     times: usize,
@@ -131,7 +133,7 @@ fn flood(
     Ok(())
 }
 
-fn pause(lasts: Duration, is_over: &AtomicBool) {
+fn sleep_unless_over(lasts: Duration, is_over: &AtomicBool) {
     const STEP: Duration = Duration::from_millis(50);
     for _ in 0..lasts.as_millis() / STEP.as_millis() {
         if is_over.load(Ordering::Relaxed) {

@@ -63,7 +63,7 @@ impl Clients {
 }
 
 fn feed_list(socket: &zmq::Socket, first: u64, end: u64) -> Result<(), Failure> {
-    let list: Vec<Value> = (first..end.min(first + LIST)).map(request).collect();
+    let list: Vec<Value> = (first..end.min(first + LIST)).map(build_request).collect();
     socket.send(json!(list).to_string().into_bytes(), 0)?;
     let answer: Value = serde_json::from_slice(&socket.recv_bytes(0)?)?;
     match answer["accepted"] == list.len() {
@@ -72,7 +72,7 @@ fn feed_list(socket: &zmq::Socket, first: u64, end: u64) -> Result<(), Failure> 
     }
 }
 
-fn request(number: u64) -> Value {
+fn build_request(number: u64) -> Value {
     let site = number % SITES;
     let url = format!(
         "https://www.shop-{site}.com/section-{}/an-article-about-{number}",

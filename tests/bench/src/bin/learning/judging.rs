@@ -79,7 +79,10 @@ impl LearnScores {
             for (field, truth) in &page.truth {
                 let key = (site.name.clone(), field.clone());
                 let counts = self.0.entry(key).or_default();
-                counts.add(&normalise(read.get(field)), &normalise(Some(truth)));
+                counts.add(
+                    &normalise_values(read.get(field)),
+                    &normalise_values(Some(truth)),
+                );
                 if let Some(chain) = chains.as_mut().and_then(|chains| chains.remove(field)) {
                     counts.chain = chain;
                 }
@@ -229,7 +232,7 @@ fn learn_engine(pages: &[Page]) -> Option<(Engine, Chains)> {
 }
 
 /// Normalises the values of a field. Numbers are compared as numbers, because a record may have more zeros than a page.
-fn normalise(values: Option<&Vec<String>>) -> BTreeSet<String> {
+fn normalise_values(values: Option<&Vec<String>>) -> BTreeSet<String> {
     let values = values.into_iter().flatten();
     values
         .map(|value| match value.parse::<f64>() {

@@ -19,7 +19,7 @@ const FIELDS: [&str; 5] = ["title", "maker", "price", "weight", "people"];
 /// Learns from large pages. Measures the CPU time of this thread and the peak memory of the process.
 pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
     let count = size.pick(PAGES, PAGES_OF_SMALL);
-    let pages: Result<Vec<Page>, Failure> = (0..count).map(page).collect();
+    let pages: Result<Vec<Page>, Failure> = (0..count).map(build_page).collect();
     let pages = pages?;
     let task = Task {
         name: "large".to_owned(),
@@ -52,7 +52,7 @@ pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
 }
 
 /// A page as shops have them: a few values, and long lists of other things with similar values.
-fn page(number: usize) -> Result<Page, Failure> {
+fn build_page(number: usize) -> Result<Page, Failure> {
     let (title, maker) = (
         format!("Thing {number}"),
         format!("Makers of {}", number * 7 + 3),

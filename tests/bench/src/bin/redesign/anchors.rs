@@ -138,7 +138,7 @@ fn meta_anchor(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<An
     let key = ["property", "name", "itemprop"]
         .into_iter()
         .find(|key| node.attribute(key).is_some())?;
-    let name = quote(node.attribute(key)?)?;
+    let name = quote_for_xpath(node.attribute(key)?)?;
     Some(Anchor::xpath(
         Kind::Meta,
         &format!("//meta[@{key}={name}]/@content"),
@@ -203,7 +203,7 @@ fn rule_beginnings(element: NodeRef<'_>) -> Vec<(Kind, String)> {
     }
     for attribute in element.attributes() {
         let (name, value) = (attribute.name(), attribute.value());
-        let Some(literal) = quote(value) else {
+        let Some(literal) = quote_for_xpath(value) else {
             continue;
         };
         match name {
@@ -255,7 +255,7 @@ fn label_anchors(
     }
     let mut found = Vec::new();
     for (distance, label) in before.iter().rev().take(LABELS).enumerate() {
-        let Some(literal) = quote(label).filter(|_| common.contains(label)) else {
+        let Some(literal) = quote_for_xpath(label).filter(|_| common.contains(label)) else {
             continue;
         };
         let texts = format!("//text()[normalize-space()={literal}]");
@@ -296,7 +296,7 @@ fn path_step(element: NodeRef<'_>) -> String {
     format!("{tag}[{}]", before.count() + 1)
 }
 
-fn quote(text: &str) -> Option<String> {
+fn quote_for_xpath(text: &str) -> Option<String> {
     match (text.contains('\''), text.contains('"')) {
         _ if text.len() > 200 => None,
         (false, _) => Some(format!("'{text}'")),

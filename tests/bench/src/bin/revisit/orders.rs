@@ -84,12 +84,12 @@ impl Order {
     pub fn choose(self, pages: &[&PageHistory], night: u32, budget: usize) -> Vec<usize> {
         let now = f64::from(night);
         let mut keys: Vec<(f64, usize)> = match self {
-            Order::OldestFirst => keys(pages, |page| page.due_day(0.0)),
-            Order::Nutch => keys(pages, |page| page.due_day(page.nutch)),
-            Order::StormCrawler => keys(pages, |page| page.due_day(page.storm)),
+            Order::OldestFirst => keys_with_indices(pages, |page| page.due_day(0.0)),
+            Order::Nutch => keys_with_indices(pages, |page| page.due_day(page.nutch)),
+            Order::StormCrawler => keys_with_indices(pages, |page| page.due_day(page.storm)),
             Order::Webfill => {
                 let plan = make_plan(pages, night, budget);
-                keys(pages, |page| key(&plan, page) as f64)
+                keys_with_indices(pages, |page| key(&plan, page) as f64)
             }
         };
         if matches!(self, Order::Nutch | Order::StormCrawler) {
@@ -101,7 +101,10 @@ impl Order {
     }
 }
 
-fn keys(pages: &[&PageHistory], key: impl Fn(&PageHistory) -> f64) -> Vec<(f64, usize)> {
+fn keys_with_indices(
+    pages: &[&PageHistory],
+    key: impl Fn(&PageHistory) -> f64,
+) -> Vec<(f64, usize)> {
     let pages = pages.iter().enumerate();
     pages.map(|(nth, page)| (key(page), nth)).collect()
 }
