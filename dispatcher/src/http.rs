@@ -1,9 +1,9 @@
 //! Requests by HTTP: the same JSON as on the control socket, for clients without ZeroMQ.
 //!
 //! HTTP requests carry no keys, so beyond loopback the server listens only with TLS and tokens
-//! ([`webfill_service::http`]). To keep out foreign pages in a browser, it refuses any `Origin` header, bodies whose
-//! type is not JSON and, where no token is needed, `Host` names that are not this machine's. One thread serves all
-//! connections. It only reads and waits; the dispatcher's loop carries out the requests.
+//! ([`webfill_service::http`]). To keep out foreign pages in a browser, it refuses any `Origin` header and bodies whose
+//! type is not JSON. If no token is needed, it also refuses `Host` names that are not this machine's. One thread serves
+//! all connections. It only reads and waits; the dispatcher's loop carries out the requests.
 //!
 //! Paths below `/dashboard` belong to the dashboard ([`webfill_dashboard`]), which has access rules of its own.
 

@@ -1,9 +1,9 @@
 //! [`Profile`]: how the values of a field look, and whether that has changed.
 //!
 //! Values are sorted into bins by length, by the kinds of characters in them, and, if they are numbers, by size. A
-//! window of 100 values is compared with the earlier values by the population stability index (PSI, a distance between
-//! distributions), and by the share of the commonest value. With few values, the index is noisy. So there are few bins,
-//! at least 300 earlier values are required, and two windows in a row must differ in the same property.
+//! window of 100 values is compared with the earlier values by the share of the commonest value, and by the population
+//! stability index (PSI). The PSI is a distance between distributions. With few values, the index is noisy. So there
+//! are few bins, at least 300 earlier values are required, and two windows in a row must differ in the same property.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -335,9 +335,9 @@ impl Series {
     }
 
     /// How certain it is that the last pages do not lack the value by chance. It is one minus the probability of so
-    /// many empty pages in a row if the share of pages with a value were still at its former lower bound. All pages
-    /// count equally, so it rises long before the series falls, but it is wrong more often: pages of one list are
-    /// alike. `None` for fewer than five empty pages in a row.
+    /// many empty pages in a row. The probability assumes that the share of pages with a value is still at its former
+    /// lower bound. All pages count equally, so it rises long before the series falls, but it is wrong more often:
+    /// pages of one list are alike. `None` for fewer than five empty pages in a row.
     pub fn loss_confidence(&self) -> Option<f64> {
         const LEAST_IN_ROW: u64 = 5;
         let before = self.total.saturating_sub(self.empty_in_row);

@@ -58,8 +58,8 @@ fn route_within_row(mut route: Route, root: &Root<'_>) -> Route {
     if next["parameters"]["expression"] != "." {
         route.then.insert(0, next);
     }
-    // If the route itself is only a path, its anchor is the one by which the part of the row was found, such as the
-    // header of a cell. A route with an anchor of its own, such as a class, keeps it.
+    // If the route is only a path, its anchor is that of the part of the row, such as the header of a cell. A route
+    // with an anchor of its own, such as a class, keeps it.
     if route.anchor == Anchor::Path {
         route.anchor = root.anchor;
     }

@@ -12,8 +12,8 @@ const RIGHT_FOR_EACH: usize = 3;
 /// doubted values on other pages. In addition, there must be one for every two doubted values.
 const RIGHT_BESIDE_MIXED: usize = 2;
 
-/// An extraction chain with another kind of anchor is a witness only if it reads at least this share of the values that
-/// the best chain reads correctly.
+/// The best extraction chain needs a witness: a chain with another kind of anchor. It must read at least this share of
+/// the values that the best chain reads correctly.
 const WITNESS: f64 = 0.6;
 
 /// The labels (known values of a page) that are outdated. Such a value is nowhere on its page, and extraction chains

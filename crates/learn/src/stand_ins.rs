@@ -3,8 +3,8 @@
 //! nothing contradicts a chain that would read the stand-in.
 //!
 //! So a chain that finds a value by its neighbours gets a condition that all known values meet. The text right before
-//! the value must be its label, its row must have all cells, or it must have as many texts beside it as any page with a
-//! known value has.
+//! the value must be its label, or its row must have all cells. Or there must be as many texts beside the value as on
+//! any page with a known value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +25,8 @@ use crate::unions::xpath;
 /// A condition must be met on at least this many pages with a known value.
 const ENOUGH: usize = 3;
 
-/// A label counts only if it is before the value on this many pages, and values of other fields only if they are beside
-/// it on this many.
+/// A label counts only if it is before the value on this many pages. Values of other fields count only if they are
+/// beside it on this many.
 const SHOWN_BY: usize = 2;
 
 /// The most labels of one field.
@@ -250,8 +250,8 @@ fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<St
     Some(format!("{before}[{}]", says.join(" or ")))
 }
 
-/// Whether an extraction chain leads from a label to the value, and an element contains only these two, such as a table
-/// row with a header and a cell. Then no other value can take the value's place, if the chain does not leave the
+/// Whether an extraction chain leads from a label to the value, and these two are alone in one element. An example is a
+/// table row with a header and a cell. Then no other value can take the value's place, if the chain does not leave the
 /// element. The label may be a part of an element's text that is the same on all pages, as in `<h4>Rating
 /// (<a>MPAA</a>)</h4>`.
 fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPlace<'_>]) -> bool {

@@ -257,7 +257,7 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
 
 /// The probability that exactly the chosen values of a list are true. It starts from the probability that the layout
 /// reads a list correctly. Evidence on this item (other extraction chains, other sites, the form of values) changes the
-/// odds of the values, and the odds of the list change by the same factor.
+/// odds of the values. The odds of the list change by the same factor.
 fn confidence_of_list(
     index: &Index,
     model: &Model,

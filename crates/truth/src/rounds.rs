@@ -1,9 +1,9 @@
 //! Learns about sites and records by expectation maximisation: two steps alternate.
 //!
 //! The first step computes the probability of each value from the precision of each cell and the share of wrong
-//! records. The second step counts precisions and errors again, from these probabilities. If other sites, other kinds
-//! of anchors or a search of the page contradict a record, then a page that disagrees with the record does not count as
-//! wrong.
+//! records. The second step counts precisions and errors again, from these probabilities. A record may be contradicted
+//! by other sites, other kinds of anchors or a search of the page. Then a page that disagrees with the record does not
+//! count as wrong.
 
 use crate::cells::weigh_kinds;
 use crate::evidence::FieldShape;

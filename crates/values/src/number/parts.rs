@@ -1,5 +1,5 @@
-//! Recognises digits that are not a number of their own but part of a time of day, a coordinate, an internet address,
-//! a telephone number, a version and so on.
+//! Recognises digits that are no number of their own. They are part of a time of day, a coordinate, an internet
+//! address, a telephone number, a version and so on.
 
 use super::marks::{DigitRun, is_space};
 use super::notation::NumberNotation;
