@@ -12,7 +12,7 @@ const PAGE: &str = "<h1>Ada</h1><ul>
     <li class=rating><a href=/2>Persuasion</a>
     <li class=rating><a href=/3>Sanditon</a><b class=stars>1</b></ul>";
 
-fn css_processors(selector: &str) -> Value {
+fn css(selector: &str) -> Value {
     json!([{"type": "css", "parameters": {"selector": selector}}])
 }
 
@@ -23,10 +23,10 @@ fn write_ratings_mapping(work: &Workplace, stars: &str) -> String {
         "url_patterns": [{"type": "host", "pattern": "ratings.example"}],
         "rows": {
             "dataset": "ratings",
-            "select": css_processors("li.rating"),
+            "select": css("li.rating"),
             "fields": [
-                {"name": "item", "processors": css_processors("a::attr(href)")},
-                {"name": "stars", "processors": css_processors(stars)},
+                {"name": "item", "processors": css("a::attr(href)")},
+                {"name": "stars", "processors": css(stars)},
                 {"name": "user", "from": "record", "record_field": "_id"},
             ],
             "key": ["user", "item"],
@@ -206,9 +206,7 @@ fn check_lists(work: &Workplace, fields: &Value, pages: &[&str]) -> String {
 }
 
 fn list_fields(selectors: &[(&str, &str)]) -> Value {
-    let field = |(name, selector): &(&str, &str)| {
-        json!({"name": name, "multiple": true, "processors": css_processors(selector)})
-    };
+    let field = |(name, selector): &(&str, &str)| json!({"name": name, "multiple": true, "processors": css(selector)});
     selectors.iter().map(field).collect()
 }
 

@@ -99,7 +99,7 @@ fn progress_of_lists(store: &str) -> BTreeMap<String, (i64, i64)> {
     rows.map(|row| row.unwrap()).collect()
 }
 
-/// The same result as [`progress`], by the documented query for MongoDB.
+/// The same result as [`progress_of_lists`], by the documented query for MongoDB.
 fn progress_in_mongodb(uri: &str) -> BTreeMap<String, (i64, i64)> {
     let query = documented_query("Pages of each list", "js");
     let stages = query.trim().strip_prefix("db.pages.aggregate(").unwrap();

@@ -44,16 +44,16 @@ fn new_page(number: usize) -> Page {
     ))
 }
 
-fn css_processors(selector: &str) -> Value {
+fn css_chain(selector: &str) -> Value {
     json!([{"type": "css", "parameters": {"selector": selector}}, {"type": "trim"}])
 }
 
 fn shop_mapping() -> Value {
     json!({"name": "shop", "description": "Things.", "url_patterns": [{"type": "host", "pattern": HOST}],
     "fields": [
-        {"name": "shop", "processors": css_processors("h1")},
-        {"name": "name", "processors": css_processors("p.name")},
-        {"name": "price", "description": "In pounds.", "processors": css_processors("p.cost")},
+        {"name": "shop", "processors": css_chain("h1")},
+        {"name": "name", "processors": css_chain("p.name")},
+        {"name": "price", "description": "In pounds.", "processors": css_chain("p.cost")},
     ]})
 }
 
@@ -275,7 +275,7 @@ fn the_pages_of_an_alert_suffice_and_missing_ones_are_reported() {
 #[test]
 fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
     let mut mapping = shop_mapping();
-    let stock = json!({"name": "stock", "processors": css_processors("p.stock")});
+    let stock = json!({"name": "stock", "processors": css_chain("p.stock")});
     mapping["fields"]
         .as_array_mut()
         .unwrap()
@@ -298,8 +298,8 @@ fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
 fn pages_that_had_no_value_get_none_from_a_repair() {
     let mut mapping = shop_mapping();
     mapping["fields"] = json!([
-        {"name": "name", "processors": css_processors("p.name")},
-        {"name": "sale", "processors": css_processors("p.sale")},
+        {"name": "name", "processors": css_chain("p.name")},
+        {"name": "sale", "processors": css_chain("p.sale")},
     ]);
     let shop = Shop::with_pages(&mapping, old_page_with_sale, new_page_with_sale);
     let reported = shop
@@ -449,8 +449,8 @@ fn values_that_are_out_of_date_keep_no_field_from_being_repaired() {
     }
     work.write("pages/pages.jsonl", list);
     work.write("records.jsonl", records);
-    let fields = FIELDS
-        .map(|name| json!({"name": name, "processors": css_processors(&format!("p.{name}"))}));
+    let fields =
+        FIELDS.map(|name| json!({"name": name, "processors": css_chain(&format!("p.{name}"))}));
     let mapping = json!({"name": "people", "url_patterns": [{"type": "host", "pattern": "people.example"}],
         "fields": fields});
     let file = work.write_json("people.json", &mapping);
