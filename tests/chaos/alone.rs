@@ -91,7 +91,7 @@ on_each_store! {
 // The next two tests recognise the right moment in the file of SQLite, so they do not exist for MongoDB.
 
 #[test]
-fn what_was_fetched_and_not_saved_is_fetched_again() {
+fn a_page_fetched_but_not_saved_is_fetched_again() {
     run_each_alone(
         Store::Sqlite,
         &crawl_and_fleet_rounds(Fault::KillAt(Point::BeforeSave)),
@@ -99,7 +99,7 @@ fn what_was_fetched_and_not_saved_is_fetched_again() {
 }
 
 #[test]
-fn what_was_saved_and_not_acknowledged_is_not_stored_twice() {
+fn a_page_saved_but_not_acknowledged_is_not_stored_twice() {
     run_each_alone(
         Store::Sqlite,
         &crawl_and_fleet_rounds(Fault::KillAt(Point::BeforeAck)),

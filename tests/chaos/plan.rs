@@ -170,7 +170,7 @@ fn draw_trouble(rng: &mut Rng) -> Trouble {
 }
 
 #[test]
-fn the_same_seed_deals_the_same_plan() {
+fn the_same_seed_draws_the_same_plan() {
     let plan = |seed| mixed_plan(Kind::Fleet, 50, &mut Rng::with_seed(seed));
     assert_eq!(plan(7), plan(7));
     assert_ne!(plan(7), plan(8));

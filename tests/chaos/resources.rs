@@ -86,18 +86,18 @@ fn spoil_after_header(bytes: &mut [u8]) {
 }
 
 #[test]
-fn a_frontier_that_is_no_database_any_more_is_left_alone() {
+fn a_frontier_file_without_its_header_is_left_unchanged() {
     // Without its header, the file is not recognised as SQLite. Then the state folder counts as the wrong folder.
     check_damaged_file("state/dispatcher.db", 2, spoil_all);
 }
 
 #[test]
-fn a_frontier_with_damaged_pages_is_left_alone() {
+fn a_frontier_file_with_damaged_pages_is_left_unchanged() {
     check_damaged_file("state/dispatcher.db", 17, spoil_after_header);
 }
 
 #[test]
-fn a_store_with_damaged_pages_is_left_alone() {
+fn a_store_file_with_damaged_pages_is_left_unchanged() {
     check_damaged_file("store.db", 17, spoil_after_header);
 }
 
@@ -148,7 +148,7 @@ fn slow_mapping() -> Value {
 }
 
 #[test]
-fn a_page_that_burns_time_ends_and_holds_up_nobody() {
+fn a_page_that_takes_too_long_to_read_ends_and_delays_no_other() {
     let web = Web::start();
     let work = Workplace::new();
     let urls = [

@@ -95,9 +95,9 @@ fn a_name_that_changes_its_address_never_leads_to_a_private_one() {
 
 #[needs(namespaces)]
 #[test]
-fn of_a_name_with_both_addresses_only_the_public_one_is_connected_to() {
+fn only_the_public_address_of_a_name_with_both_is_contacted() {
     run_isolated(
-        "changing_names::of_a_name_with_both_addresses_only_the_public_one_is_connected_to",
+        "changing_names::only_the_public_address_of_a_name_with_both_is_contacted",
         || {
             let (web, inside) = start_web_and_listener();
             web.site("both.example")

@@ -81,7 +81,7 @@ fn robots_cases() -> Vec<(&'static str, String, f64)> {
 }
 
 #[test]
-fn the_delay_in_effect_is_the_number_that_is_read() {
+fn the_crawl_delay_in_robots_txt_takes_effect() {
     let web = Web::start();
     let mut urls = Vec::new();
     for (name, robots, _) in robots_cases() {

@@ -301,7 +301,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
 }
 
 #[test]
-fn a_mapping_is_run_over_its_own_pages_alone() {
+fn a_mapping_reads_only_pages_that_it_matches() {
     let kept = Kept::new();
     let site = kept.web.site(HOST);
     site.serve("/ada", ada_page("Ockham"));

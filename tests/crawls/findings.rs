@@ -135,7 +135,7 @@ fn unattended_run(work: &Workplace, web: &Web) -> Run {
 }
 
 #[test]
-fn a_crawl_that_could_fetch_nothing_ends_in_1() {
+fn a_crawl_that_fetches_nothing_ends_with_exit_code_1() {
     let web = Web::start();
     web.site("gone.example").serve("/", status(410));
     let work = Workplace::new();
@@ -150,7 +150,7 @@ fn a_crawl_that_could_fetch_nothing_ends_in_1() {
 }
 
 #[test]
-fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
+fn a_crawl_with_broken_seeds_only_ends_with_exit_code_1() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = work.write("seeds.jsonl", "{\"id\": 1}\n{\"urls\": 3}\n");

@@ -285,7 +285,7 @@ fn a_client_is_refused_requests_reserved_for_the_command() {
 }
 
 #[test]
-fn a_supervisor_goes_by_the_name_of_its_key() {
+fn a_supervisor_has_the_name_of_its_key() {
     let web = Web::start();
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");

@@ -125,7 +125,7 @@ fn a_server_that_drops_every_connection_is_an_outcome() {
 }
 
 #[test]
-fn nobody_listening_is_an_outcome() {
+fn a_refused_connection_is_an_outcome() {
     let web = Web::start();
     let listener = std::net::TcpListener::bind("127.0.11.3:0").expect("a free port");
     let address = listener.local_addr().expect("an address");

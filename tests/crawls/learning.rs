@@ -86,7 +86,7 @@ fn parse_report(run: &Finished) -> Value {
 }
 
 #[test]
-fn learned_from_a_folder_and_csv() {
+fn a_mapping_is_learned_from_a_folder_and_csv() {
     let (work, web) = (workplace(), Web::start());
     serve(&web);
     made_site::write_folder(&work, "saved");
@@ -196,7 +196,7 @@ fn each_learned_mapping_is_named_after_its_own_site() {
 }
 
 #[test]
-fn learned_from_an_archive_with_redirects() {
+fn a_mapping_is_learned_from_an_archive_with_redirects() {
     let (work, web) = (workplace(), Web::start());
     serve(&web);
     // These records link to addresses that redirect to the pages.
@@ -261,7 +261,7 @@ fn write_plain_mapping(work: &Workplace) {
 }
 
 #[test]
-fn learned_from_the_kept_bodies_of_a_crawl() {
+fn a_mapping_is_learned_from_the_kept_bodies_of_a_crawl() {
     let work = workplace();
     write_plain_mapping(&work);
     assert_learns_from_kept_bodies(
@@ -282,7 +282,7 @@ fn learned_from_the_kept_bodies_of_a_crawl() {
 
 #[needs(mongod)]
 #[test]
-fn learned_from_the_kept_bodies_of_a_crawl_in_mongodb() {
+fn a_mapping_is_learned_from_the_kept_bodies_of_a_crawl_in_mongodb() {
     let database = fresh_database();
     let work = workplace();
     write_plain_mapping(&work);
@@ -291,7 +291,7 @@ fn learned_from_the_kept_bodies_of_a_crawl_in_mongodb() {
 
 #[needs(mongod)]
 #[test]
-fn learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
+fn a_mapping_is_learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
     let (work, web) = (workplace(), Web::start());
     serve(&web).serve_robots("User-agent: *\nDisallow: /p/2\n");
     let database = fresh_database();

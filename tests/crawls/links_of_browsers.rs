@@ -164,7 +164,7 @@ fn text_set(list: &Value) -> BTreeSet<String> {
 
 #[needs(chromedriver)]
 #[test]
-fn links_are_joined_as_a_browser_joins_them() {
+fn links_are_resolved_as_browsers_resolve_them() {
     let web = Web::start();
     let site = web.site_at("127.0.0.1");
     let mut paths = Vec::new();

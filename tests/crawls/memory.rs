@@ -215,7 +215,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
 /// Checks that the memory limit of these tests works: with 1 MiB, even `--version` is killed.
 #[needs(memory_limit)]
 #[test]
-fn a_machine_that_is_too_small_kills() {
+fn a_process_beyond_the_memory_limit_is_killed() {
     let machine = MemoryLimit::with_mib(1);
     let run = Run::new(["--version"]).with_memory_limit(&machine).finish();
     assert!(!run.status.success(), "{run:?}");

@@ -57,7 +57,7 @@ fn mapped_pages(work: &Workplace) -> BTreeMap<String, StoredPage> {
 
 #[needs(python3_doc)]
 #[test]
-fn modules_of_the_python_library() {
+fn modules_of_the_python_library_are_extracted() {
     let web = Web::start_tls(&["docs.python.org"]);
     let site = web.site("docs.python.org");
     serve_folder(&site, "/3/", PYTHON);
@@ -102,7 +102,7 @@ fn modules_of_the_python_library() {
 
 #[needs(postgresql_doc)]
 #[test]
-fn commands_of_the_postgresql_manual() {
+fn commands_of_the_postgresql_manual_are_extracted() {
     let web = Web::start_tls(&["www.postgresql.org"]);
     let site = web.site("www.postgresql.org");
     serve_folder(&site, "/docs/15/", POSTGRESQL);

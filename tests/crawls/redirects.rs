@@ -318,7 +318,7 @@ fn a_refresh_is_judged_like_any_redirect() {
 }
 
 #[test]
-fn a_crawl_of_nothing_but_redirects_ends_in_1_and_says_so() {
+fn a_crawl_of_redirects_only_ends_with_exit_code_1_and_the_reason() {
     let web = Web::start();
     let site = web.site("away.example");
     site.serve_otherwise(|_| redirect("http://elsewhere.example/").into());

@@ -179,13 +179,13 @@ fn wait_until_older_than_a_second(web: &Web) {
 }
 
 #[test]
-fn every_way_to_crawl_again_holds_for_every_form_of_seeds_in_a_file() {
+fn later_crawls_work_with_every_form_of_seeds_in_a_file() {
     check_all_later_crawls(|| Place::File(tempfile::tempdir().unwrap()));
 }
 
 #[needs(mongod)]
 #[test]
-fn every_way_to_crawl_again_holds_for_every_form_of_seeds_in_mongodb() {
+fn later_crawls_work_with_every_form_of_seeds_in_mongodb() {
     check_all_later_crawls(|| Place::Server(fresh_database()));
 }
 

@@ -37,7 +37,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn text_with_comments_and_blank_lines() {
+fn seeds_may_be_text_with_comments_and_blank_lines() {
     let web = start_web(&["a.example", "b.example"]);
     let work = Workplace::new();
     let text = "# a comment\nhttp://a.example/1\n\n   http://b.example/2  \r\n# http://a.example/no\nhttp://a.example/1\n";
@@ -56,7 +56,7 @@ fn text_with_comments_and_blank_lines() {
 }
 
 #[test]
-fn gzip_is_read_as_such() {
+fn gzipped_seeds_are_read() {
     let web = start_web(&["a.example"]);
     let work = Workplace::new();
     let seeds = work.write("seeds.txt.gz", gzip("http://a.example/z\n"));
@@ -69,7 +69,7 @@ fn gzip_is_read_as_such() {
 }
 
 #[test]
-fn standard_input_and_arguments_add_up() {
+fn seeds_from_standard_input_and_arguments_are_combined() {
     let web = start_web(&["a.example", "b.example"]);
     let work = Workplace::new();
     let run = work

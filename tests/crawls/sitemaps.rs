@@ -107,7 +107,7 @@ fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
 }
 
 #[test]
-fn nothing_is_requested_without_the_flag() {
+fn no_sitemap_is_requested_without_the_flag() {
     let web = Web::start();
     let site = web.site("shop.example");
     site.serve_robots(&format!("Sitemap: {}\n", site.url("/sitemap.xml")));
@@ -142,7 +142,7 @@ fn the_usual_place_is_tried_where_none_is_named_and_robots_txt_is_obeyed() {
 }
 
 #[test]
-fn feeds_are_read_where_seeds_are_or_name_them() {
+fn feeds_are_read_if_they_are_seeds_or_linked_from_seeds() {
     let web = Web::start();
     let blog = web.site("blog.example");
     let home = "<html><head><link rel='alternate' type='application/rss+xml' href='feed'>\
@@ -219,7 +219,7 @@ fn scope_holds_for_pages_and_domains_for_sitemaps() {
 }
 
 #[test]
-fn where_a_sitemap_has_moved_it_needs_its_domain_alone() {
+fn a_moved_sitemap_only_needs_an_allowed_domain() {
     let web = Web::start();
     let site = web.site("shop.example");
     site.serve_robots(&format!("Sitemap: {}\n", site.url("/map.xml")));
@@ -239,7 +239,7 @@ fn where_a_sitemap_has_moved_it_needs_its_domain_alone() {
 }
 
 #[test]
-fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
+fn a_moved_sitemap_of_an_index_only_needs_an_allowed_domain() {
     let web = Web::start();
     let site = web.site("shop.example");
     let maps = sitemap_index_xml([site.url("/product/map.xml")]);

@@ -84,7 +84,7 @@ fn pages_are_served_by_host_and_path_on_one_connection() {
 }
 
 #[test]
-fn the_log_knows_gaps_and_overlaps() {
+fn the_log_reports_gaps_and_overlaps() {
     let web = Web::start();
     // With this latency, the second request arrives before the first answer, even on a busy machine.
     let latency = 2_000 * MS;

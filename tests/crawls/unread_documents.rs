@@ -145,7 +145,7 @@ fn new_unreadable_documents_are_reported_once_and_counted() {
 
 #[needs(mongod)]
 #[test]
-fn with_a_store_in_mongodb_as_well() {
+fn new_unreadable_documents_are_reported_once_with_a_store_in_mongodb() {
     let database = fresh_database();
     run_four_nights(&Watched::new(database.uri()));
 }

@@ -176,7 +176,7 @@ fn a_stale_value_costs_no_record_its_page() {
 }
 
 #[test]
-fn a_link_to_the_page_of_another_record_fills_that_one() {
+fn a_link_to_the_page_of_another_record_fills_that_record() {
     let web = Web::start();
     let site = web.site(SITE);
     site.serve("/ada", page("Ada").field("name", "Ada").mapped_link("/bob"));

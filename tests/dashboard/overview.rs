@@ -49,7 +49,7 @@ fn a_crawl_whose_process_was_killed_is_not_shown_as_running() {
 }
 
 #[test]
-fn nothing_is_green_while_a_mapping_is_not_known_yet() {
+fn a_mapping_with_too_few_pages_is_not_shown_as_all_clear() {
     let fleet = Fleet::unstarted();
     let site = fleet.web.site("people.example");
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
@@ -69,7 +69,7 @@ fn nothing_is_green_while_a_mapping_is_not_known_yet() {
 }
 
 #[test]
-fn nothing_is_green_over_a_store_without_crawls() {
+fn an_empty_store_is_not_shown_as_all_clear() {
     let fleet = Fleet::start();
     let (_dashboard, visitor) = crate::records::start_dashboard(&fleet);
     wait_for("the store is read", || {
@@ -139,7 +139,7 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
 }
 
 #[test]
-fn few_listeners_are_served_at_once_and_places_become_free() {
+fn listeners_beyond_the_limit_are_refused_until_others_leave() {
     let fleet = Fleet::start();
     let visitor = fleet.visitor();
     let listening: Vec<_> = (0..24)

@@ -176,7 +176,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
 /// Follows the recipe in `docs/how-to/mongodb-fleet.md` for users without `mongodump`.
 #[needs(mongod)]
 #[test]
-fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
+fn a_fleet_continues_from_the_files_of_a_secondary_of_mongodb() {
     let set = ReplicaSet::start(3);
     let mut fleet = Fleet::unstarted_fleet(&QUICK);
     fleet.store = Some(set.uri("webfill"));

@@ -112,7 +112,7 @@ fn a_stop_ends_the_requests_of_a_page() {
 
 #[needs(chromium)]
 #[test]
-fn a_page_that_was_paused_while_it_was_shown_is_shown_anew() {
+fn a_page_paused_while_the_browser_shows_it_is_shown_again() {
     let mut fleet = Fleet::start_dispatcher_only(&[("POLITENESS_DELAY", "0.2")]);
     fleet.add_supervisor_with("two", &BROWSER);
     let site = fleet.web.site("paused.example");

@@ -115,9 +115,9 @@ fn count_tasks(fleet: &Fleet) -> usize {
 /// twice.
 #[needs(namespaces)]
 #[test]
-fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
+fn pages_fetched_while_the_disk_fills_up_are_not_fetched_again() {
     run_isolated(
-        "full_disk::what_is_done_while_the_disk_fills_up_is_not_done_again",
+        "full_disk::pages_fetched_while_the_disk_fills_up_are_not_fetched_again",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
             mount_small_disk(disk.path(), DISK_KIB, false);

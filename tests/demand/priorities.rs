@@ -74,7 +74,7 @@ fn assert_one_is_quick(mut waits: impl Iterator<Item = Duration>, limit: Duratio
 }
 
 #[test]
-fn ninety_goes_first_on_a_site_that_seventy_holds() {
+fn priority_90_goes_first_on_a_site_occupied_by_priority_70() {
     let delay = Duration::from_millis(500);
     let fleet = working_fleet(1, 500, delay);
     let waits = (0..ATTEMPTS).map(|number| measure_wait(&fleet, "s0.example", number));
@@ -84,7 +84,7 @@ fn ninety_goes_first_on_a_site_that_seventy_holds() {
 }
 
 #[test]
-fn ninety_goes_first_on_a_free_site_while_all_hands_are_full() {
+fn priority_90_goes_first_on_a_free_site_while_all_workers_are_busy() {
     let fleet = working_fleet(150, 20, Duration::from_millis(10));
     let waits =
         (0..ATTEMPTS).map(|number| measure_wait(&fleet, &format!("free{number}.example"), number));
@@ -92,7 +92,7 @@ fn ninety_goes_first_on_a_free_site_while_all_hands_are_full() {
 }
 
 #[test]
-fn tasks_set_aside_for_ninety_are_crawled_after_it() {
+fn tasks_set_aside_for_priority_90_are_crawled_after_it() {
     let fleet = working_fleet(1, 300, Duration::from_millis(20));
     for number in 0..3 {
         measure_wait(&fleet, "s0.example", number);

@@ -79,7 +79,7 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
 /// The dispatcher must end although its store does not answer. The next dispatcher does the remaining work.
 #[needs(mongod)]
 #[test]
-fn a_dispatcher_ends_though_its_store_stands_still() {
+fn a_dispatcher_ends_although_its_store_does_not_answer() {
     let mongod = Mongod::start();
     let fleet = Fleet::unstarted_fleet(&[]);
     let start = || {

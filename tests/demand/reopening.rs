@@ -76,7 +76,7 @@ fn count_visits(fleet: &Fleet, host: &str) -> Vec<usize> {
 }
 
 #[test]
-fn just_the_named_outcomes_statuses_and_sites_are_fetched_again() {
+fn only_the_named_outcomes_statuses_and_sites_are_fetched_again() {
     let fleet = Fleet::start();
     let sites = IllSites::serve(&fleet, &["a.example", "b.example"]);
     sites.crawl(&fleet, "c");
@@ -122,7 +122,7 @@ fn just_the_named_outcomes_statuses_and_sites_are_fetched_again() {
 }
 
 #[test]
-fn http_and_the_command_ask_for_the_same() {
+fn pages_are_retried_by_http_as_by_the_command() {
     let fleet = Fleet::start();
     let sites = IllSites::serve(&fleet, &["a.example"]);
     sites.crawl(&fleet, "c");

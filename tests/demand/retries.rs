@@ -83,7 +83,7 @@ fn pages_that_fail_for_a_while_are_fetched_in_the_end_and_their_attempts_are_rep
 }
 
 #[test]
-fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
+fn a_page_is_given_up_after_its_last_attempt() {
     let fleet = start_fleet();
     let site = fleet.web.site("g.example");
     close_connections(&site);

@@ -75,7 +75,7 @@ fn a_page_that_needs_a_browser_goes_to_a_supervisor_that_has_one() {
 }
 
 #[test]
-fn without_a_browser_in_the_fleet_a_page_is_kept_as_it_came() {
+fn without_a_browser_in_the_fleet_a_page_is_kept_as_it_was_sent() {
     let fleet = Fleet::start();
     let made = fleet.web.site("made.example");
     serve_application(&made, 3);

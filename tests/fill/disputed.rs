@@ -90,7 +90,7 @@ fn assert_filled_except(work: &Workplace, conflicting: &[usize]) {
 }
 
 #[test]
-fn of_two_pages_with_the_same_value_one_without_another_is_enough() {
+fn a_row_with_two_pages_is_filled_if_one_page_is_unambiguous() {
     let (work, web) = (Workplace::new(), Web::start());
     serve_things(&web, &[120, 221]);
     work.write("books.csv", things_table(&[20, 21]));

@@ -22,7 +22,7 @@ fn table(known: usize) -> String {
 }
 
 #[test]
-fn one_row_that_knows_its_values_is_enough_where_anchors_agree() {
+fn one_complete_row_for_each_site_fills_most_gaps() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(1));
@@ -154,7 +154,7 @@ fn serve_houses(web: &Web) {
 }
 
 #[test]
-fn a_wrong_value_that_is_a_word_of_a_description_does_not_give_up_its_column() {
+fn a_wrong_value_found_in_a_description_does_not_spoil_its_column() {
     let (work, web) = (Workplace::new(), Web::start());
     serve_houses(&web);
     let mut text = String::from("id,link,kitchen,telephone\n");

@@ -284,7 +284,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
 }
 
 #[test]
-fn a_short_value_that_stands_on_any_page_is_pointed_at_where_it_is_wrong() {
+fn a_short_value_that_is_on_every_page_by_chance_is_still_doubted() {
     let (work, web) = (Workplace::new(), Web::start());
     web.site("shops.example").serve_otherwise(move |request| -> Reply {
         let shop = request.path.strip_prefix("/shop/");

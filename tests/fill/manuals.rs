@@ -163,7 +163,7 @@ fn take_picture(browser: &Browser, name: &str) {
 #[needs(chromedriver, python3_doc, postgresql_doc)]
 #[test]
 #[ignore = "makes pictures of real manuals for the README"]
-fn pictures_of_a_real_table() {
+fn screenshots_of_a_real_table_are_taken() {
     let (work, web) = (Workplace::new(), Web::start());
     serve_manuals(&web);
     let mut entries = python_modules();

@@ -71,7 +71,7 @@ fn assert_filled(work: &Workplace, day: usize) {
 }
 
 #[test]
-fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
+fn old_pages_are_fetched_again_and_failed_ones_keep_their_values() {
     let (work, web) = (Workplace::new(), Web::start());
     let day = serve_mottos(&web);
     let mut text = String::from("id,link,motto\n");

@@ -326,7 +326,7 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
 
 /// A doubt may be answered both in the review and in the file. The later answer counts.
 #[test]
-fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
+fn the_newer_of_the_answers_in_review_and_file_counts() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&wrong_values()));

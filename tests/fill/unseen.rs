@@ -106,7 +106,7 @@ fn rules_of_other_sites_fill_a_site_without_known_values() {
 }
 
 #[test]
-fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
+fn proposed_values_of_low_precision_become_questions_and_answers_decide() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table_with_unknown_site());

@@ -106,7 +106,7 @@ fn documents_are_read_again_by_their_readers() {
 
 /// The archive has all versions of a page, but only the version that belongs to the stored page is read.
 #[test]
-fn of_a_page_that_was_archived_twice_the_stored_version_is_read() {
+fn the_stored_version_of_a_page_archived_twice_is_read() {
     let kept = Kept::new();
     let site = kept.web.site(HOST);
     let archive = kept.work.path("archive");

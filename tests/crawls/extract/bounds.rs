@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 use super::{HOST, Kept, ada_page};
 
 #[test]
-fn of_too_many_bodies_the_oldest_are_removed() {
+fn the_oldest_bodies_are_removed_if_there_are_too_many() {
     let kept = Kept::new();
     let site = kept.web.site(HOST);
     let noise = |seed: u64| {
