@@ -33,7 +33,7 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// Chooses one of the hosts by a number.
-    pub(crate) fn host(&self, pick: usize) -> &str {
+    pub(crate) fn pick_host(&self, pick: usize) -> &str {
         let number = pick % self.delays.len();
         self.delays.keys().nth(number).expect("one of them")
     }

@@ -301,7 +301,7 @@ impl Scene {
                 None => return false,
             },
             Fault::Site(trouble, _) => {
-                let host = self.graph.host(pick).to_owned();
+                let host = self.graph.pick_host(pick).to_owned();
                 self.graph.troubles.begin(&host, trouble);
                 self.mends.push((until, PendingRepair::Recover(host)));
             }
@@ -311,7 +311,7 @@ impl Scene {
                 self.mends.push((until, PendingRepair::Resume));
             }
             Fault::Limit(_) => {
-                let host = self.graph.host(pick).to_owned();
+                let host = self.graph.pick_host(pick).to_owned();
                 self.crew.limit_pages(&host, Some(pick % 3));
                 self.mends.push((until, PendingRepair::NoLimit(host)));
             }

@@ -4,7 +4,9 @@ use std::process::Command;
 
 use serde_json::{Map, Value, json};
 use webfill_test_needs::needs;
-use webfill_tests::office::{docx, open_document, package, pdf, pdf_with_content, stream, xlsx};
+use webfill_tests::office::{
+    docx, open_document, pdf, pdf_stream, pdf_with_content, xlsx, zip_package,
+};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Site, Web, document};
 use webfill_tests::workplace::{Workplace, files_under};
@@ -24,7 +26,7 @@ fn document_answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     // A document after some other bytes, which shift all positions in its cross-reference table.
     let shifted = || [&b"sent by a printer\n"[..], &pdf("A paper", "number 4718")].concat();
     let lines = b"BT /F1 12 Tf 14 TL 72 720 Td (Contract) Tj (number 4717) ' 0 0 (price 5) \" ET";
-    let quotes = pdf_with_content("Lines", stream("", lines));
+    let quotes = pdf_with_content("Lines", pdf_stream("", lines));
     let letter = "<w:p><w:r><w:t>Contract number </w:t></w:r><w:r><w:t>4712</w:t></w:r></w:p>";
     let text = "<text:h>Heading</text:h><text:p>Contract number<text:s/>4713</text:p>";
     let table = "<table:table><table:table-row table:number-rows-repeated='1000000000'>\
@@ -106,7 +108,7 @@ fn document_answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
         ),
         (
             "/other_jar",
-            document("application/zip", package(&[("a.class", vec![1])])),
+            document("application/zip", zip_package(&[("a.class", vec![1])])),
             None,
         ),
         (

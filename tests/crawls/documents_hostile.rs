@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use webfill_tests::office::{
-    bomb_of_blanks, bomb_of_digits, docx, open_document, package, pdf, pdf_of, pdf_with_content,
-    stream, xlsx,
+    docx, open_document, pdf, pdf_bomb_of_blanks, pdf_bomb_of_digits, pdf_of, pdf_stream,
+    pdf_with_content, xlsx, zip_package,
 };
 use webfill_tests::run::Running;
 use webfill_tests::site::{Web, document};
@@ -50,12 +50,12 @@ fn hostile_documents() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> 
     vec![
         (
             "/inflates.pdf",
-            page(bomb_of_blanks(1 << 30)),
+            page(pdf_bomb_of_blanks(1 << 30)),
             &["too_large"],
         ),
         (
             "/digits.pdf",
-            page(bomb_of_digits(300 << 20)),
+            page(pdf_bomb_of_digits(300 << 20)),
             &["too_large"],
         ),
         ("/own_parent.pdf", own_parent, &["broken", "no_text"]),
@@ -64,12 +64,12 @@ fn hostile_documents() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> 
         ("/nested.pdf", nested, &["broken", "too_large"]),
         (
             "/stream.pdf",
-            page(stream("/Filter /FlateDecode", b"no zlib")),
+            page(pdf_stream("/Filter /FlateDecode", b"no zlib")),
             &["broken", "no_text"],
         ),
         (
             "/inflates.docx",
-            package(&[("word/document.xml", zeros)]),
+            zip_package(&[("word/document.xml", zeros)]),
             &["too_large"],
         ),
         ("/deep.docx", docx(&deep_xml), &["no_text", "broken"]),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
-use webfill_tests::office::{pdf_of, stream, xlsx};
+use webfill_tests::office::{pdf_of, pdf_stream, xlsx};
 use webfill_tests::run::Run;
 use webfill_tests::workplace::Workplace;
 
@@ -167,11 +167,11 @@ fn no_character_of_a_pdf_is_made_up() {
             "<</Type/Catalog/Pages 2 0 R>>".into(),
             "<</Type/Pages/Kids[3 0 R]/Count 1>>".into(),
             "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>".into(),
-            stream("", content.as_bytes()),
+            pdf_stream("", content.as_bytes()),
             font.clone().into_bytes(),
             descendant.into(),
             descriptor.into(),
-            stream("", table),
+            pdf_stream("", table),
             "<<>>".into(),
         ];
         let work = Workplace::new();

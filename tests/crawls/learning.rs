@@ -19,7 +19,8 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use self::made_site::{
-    HOST, PEOPLE, birth_year, city, name, page_count, person_html, records, serve, url,
+    HOST, PEOPLE, birth_year, page_count, person_city, person_html, person_name, person_url,
+    records_with_gaps, serve_register,
 };
 
 /// A workplace whose only mapping matches no page of the test site.
@@ -47,7 +48,7 @@ fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
     let target = work.path("learned/people.json");
     std::fs::create_dir_all(target.parent().unwrap()).unwrap();
     std::fs::copy(&mapping, target).unwrap();
-    let seeds = work.write_lines("fill.jsonl", &records());
+    let seeds = work.write_lines("fill.jsonl", &records_with_gaps());
     work.crawl_without_delay(web)
         .args(["--delay", "0", "--dataset", "filled"])
         .replace_flag("--crawl", "fill")
@@ -74,8 +75,7 @@ fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
     assert_eq!(stored.len(), PEOPLE);
     for record in stored {
         let number: usize = record["record_id"].as_str().unwrap().parse().unwrap();
-        let fields =
-            json!({"name": name(number), "born": birth_year(number), "city": city(number)});
+        let fields = json!({"name": person_name(number), "born": birth_year(number), "city": person_city(number)});
         assert_eq!(record["fields"], fields, "record {number}");
         assert_eq!(record["missing"], json!([]), "record {number}");
     }
@@ -88,10 +88,10 @@ fn parse_report(run: &Finished) -> Value {
 #[test]
 fn a_mapping_is_learned_from_a_folder_and_csv() {
     let (work, web) = (workplace(), Web::start());
-    serve(&web);
+    serve_register(&web);
     made_site::write_folder(&work, "saved");
     let mut csv = String::from("id,url,name,born,city\n");
-    for record in records() {
+    for record in records_with_gaps() {
         let fields = &record["fields"];
         let text = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
         let (id, url) = (
@@ -198,14 +198,14 @@ fn each_learned_mapping_is_named_after_its_own_site() {
 #[test]
 fn a_mapping_is_learned_from_an_archive_with_redirects() {
     let (work, web) = (workplace(), Web::start());
-    serve(&web);
+    serve_register(&web);
     // These records link to addresses that redirect to the pages.
     let old = |record: &Value| {
         let mut record = record.clone();
         record["urls"] = json!([record["urls"][0].as_str().unwrap().replace("/p/", "/old/")]);
         record
     };
-    let records: Vec<Value> = records().iter().map(old).collect();
+    let records: Vec<Value> = records_with_gaps().iter().map(old).collect();
     let seeds = work.write_lines("people.jsonl", &records);
     work.crawl_without_delay(&web)
         .args(["--delay", "0", "--warc"])
@@ -228,8 +228,8 @@ fn a_mapping_is_learned_from_an_archive_with_redirects() {
 
 fn assert_learns_from_kept_bodies(store: &str, work: &Workplace) {
     let web = Web::start();
-    serve(&web);
-    let seeds = work.write_lines("people.jsonl", &records());
+    serve_register(&web);
+    let seeds = work.write_lines("people.jsonl", &records_with_gaps());
     work.crawl_without_delay(&web)
         .args(["--delay", "0", "--keep-bodies"])
         .arg("--seeds")
@@ -293,9 +293,9 @@ fn a_mapping_is_learned_from_the_kept_bodies_of_a_crawl_in_mongodb() {
 #[test]
 fn a_mapping_is_learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
     let (work, web) = (workplace(), Web::start());
-    serve(&web).serve_robots("User-agent: *\nDisallow: /p/2\n");
+    serve_register(&web).serve_robots("User-agent: *\nDisallow: /p/2\n");
     let database = fresh_database();
-    let documents = records().into_iter().map(|record| {
+    let documents = records_with_gaps().into_iter().map(|record| {
         let of = |name: &str| record["fields"][name].as_str().map(str::to_owned);
         doc! {"_id": record["id"].as_str().unwrap(), "url": record["urls"][0].as_str().unwrap(),
         "name": of("name"), "born": of("born"), "city": of("city")}
@@ -350,7 +350,7 @@ fn a_mapping_is_learned_from_records_in_mongodb_and_pages_that_are_fetched_polit
 fn a_wrong_value_among_many_does_not_mislead() {
     let work = workplace();
     made_site::write_folder(&work, "saved");
-    let mut wrong = records();
+    let mut wrong = records_with_gaps();
     wrong[1]["fields"]["name"] = json!("Somebody Else");
     wrong[2]["fields"]["born"] = json!("2999");
     work.write_lines("people.jsonl", &wrong);
@@ -377,18 +377,18 @@ fn a_wrong_value_among_many_does_not_mislead() {
     assert_eq!(doubted.len(), 1, "{named:#}");
     assert_eq!(
         (&doubted[0]["url"], &doubted[0]["known"]),
-        (&json!(url(1)), &json!(["Somebody Else"]))
+        (&json!(person_url(1)), &json!(["Somebody Else"]))
     );
     let read = doubted[0]["read"][0].as_str().unwrap();
-    assert!(read.eq_ignore_ascii_case(name(1)), "{read}");
+    assert!(read.eq_ignore_ascii_case(person_name(1)), "{read}");
     let page = work.write("one.html", person_html(1));
     let tried = Run::new(["mapping", "test"])
         .arg(work.path("people.json"))
         .arg(page)
-        .args(["--url", &url(1)])
+        .args(["--url", &person_url(1)])
         .finish()
         .expect_code(0);
-    assert_eq!(parse_report(&tried)["fields"]["name"], name(1));
+    assert_eq!(parse_report(&tried)["fields"]["name"], person_name(1));
     assert_eq!(parse_report(&tried)["fields"]["born"], birth_year(1));
 }
 
@@ -396,11 +396,11 @@ fn a_wrong_value_among_many_does_not_mislead() {
 fn useless_input_is_refused_with_a_reason() {
     let work = workplace();
     made_site::write_folder(&work, "saved");
-    work.write_lines("people.jsonl", &records());
+    work.write_lines("people.jsonl", &records_with_gaps());
     let elsewhere =
         json!({"id": "1", "urls": ["https://other.example/"], "fields": {"name": "Ada"}});
     work.write_lines("elsewhere.jsonl", &[elsewhere]);
-    let empty = json!({"id": "1", "urls": [url(1)], "fields": {"name": null}});
+    let empty = json!({"id": "1", "urls": [person_url(1)], "fields": {"name": null}});
     work.write_lines("empty.jsonl", &[empty]);
     work.write("links.txt", "https://people.example/p/1\n");
     work.write("bare/x.html", "<h1>x</h1>");

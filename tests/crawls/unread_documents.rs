@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
-use webfill_tests::office::{package, pdf};
+use webfill_tests::office::{pdf, zip_package};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Site, Web, document};
 use webfill_tests::workplace::Workplace;
@@ -94,7 +94,7 @@ fn locked_document() -> webfill_tests::site::Page {
         ("mimetype", kind.into()),
         ("META-INF/manifest.xml", manifest.into()),
     ];
-    document(kind, package(&parts))
+    document(kind, zip_package(&parts))
 }
 
 fn run_four_nights(watched: &Watched) {

@@ -254,12 +254,12 @@ fn a_crawl_request_means_the_same_by_every_way_in() {
         crawl_by_seeds_file(&text),
     ];
     for other in &others {
-        assert_same(&by_socket, other, &lines);
+        assert_same_results(&by_socket, other, &lines);
     }
     assert_expected_results(&by_socket);
 }
 
-fn assert_same(first: &Way, other: &Way, lines: &[&str]) {
+fn assert_same_results(first: &Way, other: &Way, lines: &[&str]) {
     let name = other.name;
     for (index, line) in lines.iter().enumerate() {
         let refusal = |way: &Way| way.refusals.get(&(index + 1)).cloned();

@@ -15,8 +15,8 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    Oddities, SITES, assert_same_outputs, fill_on_one_machine, gap_count, oddities, rows, serve,
-    table,
+    Oddities, SITES, assert_same_outputs, example_oddities, fill_on_one_machine, gap_count,
+    read_rows, serve_books, table_with_gaps,
 };
 
 const DELAY: Duration = Duration::from_millis(100);
@@ -49,7 +49,7 @@ impl Fleet {
             supervisors: vec![None, None],
             is_keyed,
         };
-        serve(&fleet.web, oddities);
+        serve_books(&fleet.web, oddities);
         if is_keyed {
             fleet.make_keys();
         }
@@ -175,9 +175,9 @@ impl Fleet {
 #[test]
 fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
     let alone = fill_on_one_machine();
-    let (oddities, wrong) = oddities();
+    let (oddities, wrong) = example_oddities();
     let fleet = Fleet::start(&oddities);
-    fleet.work.write("books.csv", table(&wrong));
+    fleet.work.write("books.csv", table_with_gaps(&wrong));
     for pages in [5, 60] {
         let client = fleet.fill_command().start();
         fleet.wait_for_pages(pages);
@@ -206,9 +206,9 @@ fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
 #[test]
 fn deaths_in_the_fleet_do_not_change_the_outputs() {
     let alone = fill_on_one_machine();
-    let (oddities, wrong) = oddities();
+    let (oddities, wrong) = example_oddities();
     let mut fleet = Fleet::start(&oddities);
-    fleet.work.write("books.csv", table(&wrong));
+    fleet.work.write("books.csv", table_with_gaps(&wrong));
     let client = fleet.fill_command().start();
     fleet.wait_for_pages(5);
     fleet.supervisors[0].as_mut().unwrap().kill_role("worker");
@@ -233,7 +233,9 @@ fn deaths_in_the_fleet_do_not_change_the_outputs() {
 #[test]
 fn a_fleet_refreshes_old_pages_and_requests_no_others_again() {
     let mut fleet = Fleet::start(&Oddities::default());
-    fleet.work.write("books.csv", table(&BTreeMap::new()));
+    fleet
+        .work
+        .write("books.csv", table_with_gaps(&BTreeMap::new()));
     let run = fleet.fill_command().finish().expect_code(0);
     let all = format!("gaps: {}, filled: {0} (100.0 %)", gap_count());
     assert!(run.stdout.contains(&all), "{}", run.stdout);
@@ -276,7 +278,9 @@ fn a_fleet_refreshes_old_pages_and_requests_no_others_again() {
 #[test]
 fn a_table_is_completed_though_its_crawl_was_stopped() {
     let fleet = Fleet::start(&Oddities::default());
-    fleet.work.write("my books.csv", table(&BTreeMap::new()));
+    fleet
+        .work
+        .write("my books.csv", table_with_gaps(&BTreeMap::new()));
     let fill = || {
         Run::new([
             "fill",
@@ -305,7 +309,7 @@ fn a_table_is_completed_though_its_crawl_was_stopped() {
     let run = fill().finish().expect_code(0);
     let pages = fleet.web.visits().pages().counts().len();
     assert!(pages >= 88, "{pages} pages: {}", run.stdout);
-    let filled = rows(&fleet.work, "my books.filled.csv");
+    let filled = read_rows(&fleet.work, "my books.filled.csv");
     let counts = fleet.web.visits().pages().counts();
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= 4 * SITES.len(), "{again} again: {counts:#?}");
@@ -320,13 +324,13 @@ fn a_table_is_completed_though_its_crawl_was_stopped() {
     let before = fleet.web.visits().pages().len();
     fill().finish().expect_code(0);
     assert_eq!(fleet.web.visits().pages().len(), before + dropped);
-    assert_eq!(rows(&fleet.work, "my books.filled.csv"), filled);
+    assert_eq!(read_rows(&fleet.work, "my books.filled.csv"), filled);
 }
 
 #[test]
 fn flags_that_only_a_fleet_has_are_refused_with_a_reason() {
     let work = Workplace::new();
-    work.write("books.csv", table(&BTreeMap::new()));
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let fill = |more: &[&str]| {
         Run::new(["fill", "books.csv"])
             .args(more)
@@ -347,9 +351,9 @@ fn flags_that_only_a_fleet_has_are_refused_with_a_reason() {
 #[test]
 fn a_fleet_with_keys_fills_for_a_known_client_only() {
     let alone = fill_on_one_machine();
-    let (oddities, wrong) = oddities();
+    let (oddities, wrong) = example_oddities();
     let fleet = Fleet::start_with(&oddities, true);
-    fleet.work.write("books.csv", table(&wrong));
+    fleet.work.write("books.csv", table_with_gaps(&wrong));
     let refused = |folder: &str, why: &str| {
         let run = fleet
             .fill_command()

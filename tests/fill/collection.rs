@@ -12,14 +12,16 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, book_count, evidence, gap_count, is_gap, serve, truth, url};
+use super::made_web::{
+    Oddities, book_count, book_url, gap_count, is_gap, read_evidence, serve_books, true_values,
+};
 
 /// The fields of the documents that contain values of books. `author-name` is not a valid name of a mapping's field,
 /// and years are stored as numbers.
 const MEMBERS: [&str; 4] = ["Title", "author-name", "year", "publisher"];
 
 fn book_value(book: usize, field: usize) -> Bson {
-    let text = truth(book)[field].clone();
+    let text = true_values(book)[field].clone();
     match field {
         2 => Bson::Int32(text.parse().unwrap()),
         _ => Bson::String(text),
@@ -31,7 +33,7 @@ fn book_documents() -> Vec<Document> {
     let document = |book: usize| {
         let mut document = doc! {
             "_id": bson::oid::ObjectId::from_bytes([u8::try_from(book).unwrap(); 12]),
-            "link": url(book),
+            "link": book_url(book),
             "seen": bson::DateTime::from_millis(1_700_000_000_000),
             "note": {"mine": book as i32},
             // MongoDB's queries would treat the name of this field as a path. So the field is read, but never written.
@@ -85,7 +87,7 @@ fn assert_complete(all: &[Value], other_than: &[(usize, &str)]) {
 #[test]
 fn gaps_of_documents_are_filled_in_their_own_types() {
     let (work, web, database) = (Workplace::new(), Web::start(), fresh_database());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     let client = Documents::open(database.uri());
     client.run(doc! {"insert": "books", "documents": book_documents()});
     let planned = fill_command(&work, &web, &database)
@@ -106,7 +108,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     );
     assert_complete(&client.all_documents("books"), &[]);
     let filled = |lines: &[Value]| lines.iter().filter(is_filled).count();
-    let first = evidence(&work);
+    let first = read_evidence(&work);
     assert_eq!(filled(&first), gap_count());
     assert!(work.path("books.doubts.csv").exists());
     // Values written by the first run do not count as known. So the second run has the same evidence, and requests
@@ -114,7 +116,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     let (requests, books) = (web.visits().len(), client.all_documents("books"));
     fill_command(&work, &web, &database).finish().expect_code(0);
     assert_eq!(web.visits().len(), requests);
-    assert_eq!(evidence(&work), first);
+    assert_eq!(read_evidence(&work), first);
     assert_eq!(client.all_documents("books"), books);
     // A person replaces a value that was filled. The new value counts as known, and must stay.
     let gap = (0..96).find(|&book| is_gap(book, 3)).unwrap();
@@ -125,7 +127,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     let all = client.all_documents("books");
     assert_eq!(all[gap]["publisher"], "Mine");
     assert_complete(&all, &[(gap, "publisher")]);
-    assert_eq!(filled(&evidence(&work)), gap_count() - 1);
+    assert_eq!(filled(&read_evidence(&work)), gap_count() - 1);
 }
 
 /// Runs are killed at several moments, and then the same command completes the table.
@@ -133,7 +135,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
 #[test]
 fn a_killed_run_is_resumed() {
     let (work, web, database) = (Workplace::new(), Web::start(), fresh_database());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     let client = Documents::open(database.uri());
     client.run(doc! {"insert": "books", "documents": book_documents()});
     for moment in 0..12 {
@@ -147,7 +149,7 @@ fn a_killed_run_is_resumed() {
     }
     fill_command(&work, &web, &database).finish().expect_code(0);
     assert_complete(&client.all_documents("books"), &[]);
-    let lines = evidence(&work);
+    let lines = read_evidence(&work);
     let filled = lines.iter().filter(is_filled);
     assert_eq!(filled.count(), gap_count());
 }

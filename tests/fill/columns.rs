@@ -5,19 +5,21 @@ use std::collections::BTreeMap;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, book_count, fill_command, rows, serve, table, truth};
+use super::made_web::{
+    Oddities, book_count, fill_command, read_rows, serve_books, table_with_gaps, true_values,
+};
 
 fn assert_all_filled(work: &Workplace) {
-    for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
-        assert_eq!(row[2..6], truth(book), "book {book}");
+    for (book, row) in read_rows(work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2..6], true_values(book), "book {book}");
     }
 }
 
 #[test]
 fn columns_that_are_named_later_are_learned_from_the_stored_pages() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let run = fill_command(&work, &web)
         .args(["--fields", "title"])
         .finish();
@@ -38,8 +40,8 @@ fn columns_that_are_named_later_are_learned_from_the_stored_pages() {
 #[test]
 fn a_column_that_gets_its_first_known_values_later_is_learned() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    let full = table(&BTreeMap::new());
+    serve_books(&web, &Oddities::default());
+    let full = table_with_gaps(&BTreeMap::new());
     let without_publishers = |line: &str| {
         let mut cells: Vec<&str> = line.split(',').collect();
         cells[5] = "";
@@ -61,8 +63,9 @@ fn a_column_that_gets_its_first_known_values_later_is_learned() {
 #[test]
 fn a_column_may_have_a_comma_in_its_name() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    let renamed = table(&BTreeMap::new()).replacen("title,author", "\"title, full\",author", 1);
+    serve_books(&web, &Oddities::default());
+    let renamed =
+        table_with_gaps(&BTreeMap::new()).replacen("title,author", "\"title, full\",author", 1);
     work.write("books.csv", renamed);
     fill_command(&work, &web)
         .args([
@@ -79,7 +82,7 @@ fn a_column_may_have_a_comma_in_its_name() {
 #[test]
 fn columns_that_cannot_be_meant_are_refused() {
     let (work, web) = (Workplace::new(), Web::start());
-    work.write("books.csv", table(&BTreeMap::new()));
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     for (arguments, sentence) in [
         (
             ["--url", "title"],

@@ -5,14 +5,14 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{evidence, rows, truth};
+use super::made_web::{read_evidence, read_rows, true_values};
 
 const THINGS: usize = 24;
 /// The number of rows whose maker is known.
 const KNOWN: usize = 12;
 
 fn true_maker(thing: usize) -> String {
-    truth(thing)[1].clone()
+    true_values(thing)[1].clone()
 }
 
 /// Serves two pages of each thing: one with a number from 100 on, the other with a number from 200 on. Pages whose
@@ -68,14 +68,14 @@ fn fill_command(work: &Workplace, web: &Web) -> Run {
 /// Checks that all rows have their maker except for the rows in `conflicting`, which the evidence must call
 /// conflicting.
 fn assert_filled_except(work: &Workplace, conflicting: &[usize]) {
-    for (thing, row) in rows(work, "books.filled.csv").iter().enumerate() {
+    for (thing, row) in read_rows(work, "books.filled.csv").iter().enumerate() {
         let expected = match conflicting.contains(&thing) {
             true => String::new(),
             false => true_maker(thing),
         };
         assert_eq!(row[3], expected, "thing {thing}");
     }
-    let lines = evidence(work);
+    let lines = read_evidence(work);
     let is_conflicting = |line: &&Value| line["state"] == "conflicting";
     let found: Vec<&str> = lines
         .iter()
@@ -152,7 +152,7 @@ fn a_list_that_is_shorter_than_all_known_ones_is_not_filled() {
         .replace_flag("--url", "link")
         .finish()
         .expect_code(0);
-    for (thing, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+    for (thing, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
         let expected = if thing == 15 {
             String::new()
         } else {

@@ -6,7 +6,10 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, book_count, fill_command, is_gap, rows, serve, table, truth, url};
+use super::made_web::{
+    Oddities, book_count, book_url, fill_command, is_gap, read_rows, serve_books, table_with_gaps,
+    true_values,
+};
 
 /// The wrong values of the table, by book and field. One known value in ten is replaced by the value of another book.
 fn wrong_values() -> BTreeMap<(usize, usize), String> {
@@ -16,10 +19,12 @@ fn wrong_values() -> BTreeMap<(usize, usize), String> {
     wrong
         .map(|(_, (book, field))| {
             let mut others =
-                (1..).map(|step| truth((book + step * 7) % book_count())[field].clone());
+                (1..).map(|step| true_values((book + step * 7) % book_count())[field].clone());
             (
                 (book, field),
-                others.find(|other| *other != truth(book)[field]).unwrap(),
+                others
+                    .find(|other| *other != true_values(book)[field])
+                    .unwrap(),
             )
         })
         .collect()
@@ -28,19 +33,19 @@ fn wrong_values() -> BTreeMap<(usize, usize), String> {
 #[test]
 fn wrong_known_values_are_doubted_and_not_overwritten() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     let wrong = wrong_values();
-    work.write("books.csv", table(&wrong));
+    work.write("books.csv", table_with_gaps(&wrong));
     fill_command(&work, &web)
         .args(["--check", "all"])
         .finish()
         .expect_code(0);
-    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+    for (book, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
         for field in 0..4 {
             let expected = wrong.get(&(book, field)).cloned();
             assert_eq!(
                 row[2 + field],
-                expected.unwrap_or_else(|| truth(book)[field].clone()),
+                expected.unwrap_or_else(|| true_values(book)[field].clone()),
                 "book {book}"
             );
         }
@@ -56,7 +61,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
             .position(|title| title == &cells[2])
             .unwrap();
         assert_eq!(cells[3], wrong[&(book, field)]);
-        assert_eq!(cells[4], truth(book)[field]);
+        assert_eq!(cells[4], true_values(book)[field]);
     }
     // Half of the doubts are accepted, one is rejected, and the others stay open.
     let mut answered = vec![doubts.lines().next().unwrap().to_owned()];
@@ -74,7 +79,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
         .expect_code(0);
     assert_eq!(web.visits().len(), before);
     let still_wrong = |work: &Workplace| {
-        let rows = rows(work, "books.filled.csv");
+        let rows = read_rows(work, "books.filled.csv");
         wrong
             .iter()
             .filter(|((book, field), value)| rows[*book][2 + field] == **value)
@@ -99,7 +104,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
 fn an_invalid_answer_is_refused_with_a_reason() {
     let work = Workplace::new();
     let web = Web::start();
-    work.write("books.csv", table(&BTreeMap::new()));
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     work.write(
         "edited.csv",
         "row,id,column,known,page,confidence,url,excerpt,answer\n2,b0,title,a,b,.9,u,e,perhaps\n",
@@ -132,8 +137,8 @@ fn accept_two(work: &Workplace) -> Vec<Vec<String>> {
 #[test]
 fn answers_follow_their_rows_and_are_not_lost() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    let before = table(&wrong_values());
+    serve_books(&web, &Oddities::default());
+    let before = table_with_gaps(&wrong_values());
     work.write("books.csv", &before);
     let all = |run: Run| run.args(["--check", "all"]);
     all(fill_command(&work, &web)).finish().expect_code(0);
@@ -166,7 +171,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
     );
     let columns: Vec<&str> = head.split(',').collect();
     let assert_accepted = || {
-        let rows = rows(&work, "books.filled.csv");
+        let rows = read_rows(&work, "books.filled.csv");
         for cells in &answered {
             let row = rows.iter().find(|row| row[0] == cells[1]).unwrap();
             let column = columns.iter().position(|name| *name == cells[2]).unwrap();
@@ -182,7 +187,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
     all(fill_command(&work, &web)).finish().expect_code(0);
     assert_accepted();
     // The doubtful values are correct in this table, so its answers are no longer needed. They are kept and counted.
-    work.write("books.csv", table(&BTreeMap::new()));
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let run = all(fill_command(&work, &web)).finish().expect_code(0);
     assert!(run.stdout.contains("2 of your answers"), "{}", run.stdout);
     work.write("books.webfill/answers.json", "[{");
@@ -193,18 +198,18 @@ fn answers_follow_their_rows_and_are_not_lost() {
 #[test]
 fn columns_without_gaps_are_compared() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     let is_wrong = |book: usize| book % 12 == 5;
     let mut text = String::from("id,link,title,author,year,publisher\n");
     for book in 0..book_count() {
-        let [title, author, year, mut publisher] = truth(book);
+        let [title, author, year, mut publisher] = true_values(book);
         let year = if is_gap(book, 2) { String::new() } else { year };
         if is_wrong(book) {
-            publisher = truth(book + 1)[3].clone();
+            publisher = true_values(book + 1)[3].clone();
         }
         text += &format!(
             "b{book},{},{title},{author},{year},{publisher}\n",
-            url(book)
+            book_url(book)
         );
     }
     work.write("books.csv", &text);

@@ -6,17 +6,19 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{BOOKS, Oddities, book_count, fill_command, rows, serve, truth, url};
+use super::made_web::{
+    BOOKS, Oddities, book_count, book_url, fill_command, read_rows, serve_books, true_values,
+};
 
 /// A table in which the first `known` books of each site have all values, and the other books have none.
-fn table(known: usize) -> String {
+fn table_of_books(known: usize) -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
     for book in 0..book_count() {
         let cells = match book % BOOKS < known {
-            true => truth(book).join(","),
+            true => true_values(book).join(","),
             false => String::from(",,,"),
         };
-        text += &format!("b{book},{},{cells},mine\n", url(book));
+        text += &format!("b{book},{},{cells},mine\n", book_url(book));
     }
     text
 }
@@ -24,12 +26,12 @@ fn table(known: usize) -> String {
 #[test]
 fn one_complete_row_for_each_site_fills_most_gaps() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(1));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_of_books(1));
     fill_command(&work, &web).finish().expect_code(0);
     let (mut filled, mut gaps) = (0, 0);
-    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
-        for (field, value) in truth(book).iter().enumerate() {
+    for (book, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
+        for (field, value) in true_values(book).iter().enumerate() {
             let written = &row[2 + field];
             gaps += usize::from(book % BOOKS > 0);
             filled += usize::from(book % BOOKS > 0 && !written.is_empty());
@@ -104,12 +106,12 @@ fn a_column_of_few_values_is_filled_although_pages_also_show_wrong_ones() {
         .in_folder(work.path("."))
         .finish()
         .expect_code(0);
-    for (lamp, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+    for (lamp, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
         if lamp % 2 == 1 {
             assert_eq!(row[2], lamp_colour(lamp), "lamp {lamp}");
         }
     }
-    let doubts = rows(&work, "books.doubts.csv");
+    let doubts = read_rows(&work, "books.doubts.csv");
     let of_colour = doubts.iter().filter(|doubt| doubt[2] == "colour");
     assert_eq!(of_colour.count(), LAMPS / 8, "{doubts:#?}");
 }
@@ -177,11 +179,11 @@ fn a_wrong_value_found_in_a_description_does_not_spoil_its_column() {
         .in_folder(work.path("."))
         .finish()
         .expect_code(0);
-    let filled = rows(&work, "books.filled.csv");
+    let filled = read_rows(&work, "books.filled.csv");
     for (house, row) in filled.iter().enumerate().skip(6) {
         assert_eq!(row[2], KITCHENS[house], "house {house}");
     }
-    let doubts = rows(&work, "books.doubts.csv");
+    let doubts = read_rows(&work, "books.doubts.csv");
     let cells: Vec<[&str; 2]> = doubts
         .iter()
         .map(|doubt| [&*doubt[1], &*doubt[2]])

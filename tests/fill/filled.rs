@@ -7,14 +7,15 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    Oddities, book_count, evidence, fill_command, gap_count, is_gap, rows, serve, table, truth,
+    Oddities, book_count, fill_command, gap_count, is_gap, read_evidence, read_rows, serve_books,
+    table_with_gaps, true_values,
 };
 
 #[test]
 fn gaps_are_filled_with_what_the_pages_have() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let run = fill_command(&work, &web).finish().expect_code(0);
     assert!(
         run.stdout
@@ -22,19 +23,19 @@ fn gaps_are_filled_with_what_the_pages_have() {
         "{}",
         run.stdout
     );
-    let filled = rows(&work, "books.filled.csv");
+    let filled = read_rows(&work, "books.filled.csv");
     assert_eq!(filled.len(), book_count());
     for (book, row) in filled.iter().enumerate() {
-        assert_eq!(row[2..6], truth(book), "book {book}");
+        assert_eq!(row[2..6], true_values(book), "book {book}");
         assert_eq!(row[6], "mine");
     }
     // The input file is unchanged.
     assert_eq!(
         std::fs::read_to_string(work.path("books.csv")).unwrap(),
-        table(&BTreeMap::new())
+        table_with_gaps(&BTreeMap::new())
     );
     let of_state = |state: &str| {
-        evidence(&work)
+        read_evidence(&work)
             .iter()
             .filter(|line| line["state"] == state)
             .count()
@@ -62,8 +63,8 @@ fn gaps_are_filled_with_what_the_pages_have() {
 #[test]
 fn a_dry_run_plans_and_does_nothing_else() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let run = fill_command(&work, &web)
         .args(["--dry-run"])
         .replace_flag("--delay", "10")
@@ -95,10 +96,10 @@ fn a_page_without_the_value_leaves_the_gap() {
         gone: (0..book_count()).filter(|book| book % 12 == 5).collect(),
         ..Oddities::default()
     };
-    serve(&web, &odd);
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &odd);
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     fill_command(&work, &web).finish().expect_code(0);
-    let states: BTreeMap<(String, String), String> = evidence(&work)
+    let states: BTreeMap<(String, String), String> = read_evidence(&work)
         .iter()
         .map(|line| {
             let text = |name: &str| line[name].as_str().unwrap().to_owned();
@@ -106,10 +107,10 @@ fn a_page_without_the_value_leaves_the_gap() {
         })
         .collect();
     let mut wrong = Vec::new();
-    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+    for (book, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
         for (field, title) in ["title", "author", "year", "publisher"].iter().enumerate() {
             if !is_gap(book, field) {
-                assert_eq!(row[2 + field], truth(book)[field]);
+                assert_eq!(row[2 + field], true_values(book)[field]);
                 continue;
             }
             let state = states
@@ -119,7 +120,7 @@ fn a_page_without_the_value_leaves_the_gap() {
             let (value, expected) = match (odd.gone.contains(&book), is_lacking) {
                 (true, _) => (String::new(), "page unreachable"),
                 (_, true) => (String::new(), "not on the page"),
-                _ => (truth(book)[field].clone(), "filled"),
+                _ => (true_values(book)[field].clone(), "filled"),
             };
             if row[2 + field] != value || state != Some(expected) {
                 wrong.push(format!(
@@ -141,8 +142,8 @@ fn a_table_that_cannot_be_filled_is_refused_with_a_reason() {
         .expect_code(2);
     assert!(run.stderr.contains("name it with --url"), "{}", run.stderr);
     // The folder `books.webfill` belongs to books.csv, so another table of this name cannot use it.
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     fill_command(&work, &web).finish().expect_code(0);
     work.write(
         "books.jsonl",

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, evidence, fill_command, rows, serve, table};
+use super::made_web::{
+    Oddities, fill_command, read_evidence, read_rows, serve_books, table_with_gaps,
+};
 
 const BOOKS: usize = 30;
 
@@ -73,7 +75,7 @@ fn values_are_written_in_the_form_of_their_column() {
     }
     work.write("books.csv", text);
     let run = plain_fill_command(&work, &web).finish().expect_code(0);
-    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+    for (book, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], sold_copies(book).to_string(), "book {book}");
         // The motto of book 3 is not written, because a spreadsheet would treat it as a formula.
         let expected = if book == 3 {
@@ -84,7 +86,7 @@ fn values_are_written_in_the_form_of_their_column() {
         assert_eq!(row[3], expected, "book {book}");
     }
     assert!(run.stderr.contains("as a formula"), "{}", run.stderr);
-    let lines = evidence(&work);
+    let lines = read_evidence(&work);
     let refused: Vec<_> = lines
         .iter()
         .filter(|line| line["state"] == "refused")
@@ -105,8 +107,8 @@ fn plain_fill_command(work: &Workplace, web: &Web) -> webfill_tests::run::Run {
 #[test]
 fn a_table_that_is_changed_during_the_run_is_not_filled() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    let before = table(&BTreeMap::new());
+    serve_books(&web, &Oddities::default());
+    let before = table_with_gaps(&BTreeMap::new());
     work.write("books.csv", &before);
     let running = fill_command(&work, &web)
         .replace_flag("--delay", "0.02")
@@ -125,7 +127,7 @@ fn a_table_that_is_changed_during_the_run_is_not_filled() {
     assert!(!work.path("books.filled.csv").exists());
     let before = web.visits().len();
     fill_command(&work, &web).finish().expect_code(0);
-    assert_eq!(rows(&work, "books.filled.csv")[0][0], "new");
+    assert_eq!(read_rows(&work, "books.filled.csv")[0][0], "new");
     assert_eq!(web.visits().len(), before);
 }
 
@@ -162,7 +164,7 @@ fn lists_without_common_entries_are_lists_and_hold_no_value_twice() {
     }
     work.write("books.csv", text);
     plain_fill_command(&work, &web).finish().expect_code(0);
-    for (shop, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+    for (shop, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], numbers(shop).join("; "), "shop {shop}");
     }
 }
@@ -186,7 +188,7 @@ fn misspelt_values_are_reported_and_leave_no_gap_open() {
     }
     work.write("books.csv", text);
     plain_fill_command(&work, &web).finish().expect_code(0);
-    let lines = evidence(&work);
+    let lines = read_evidence(&work);
     for line in lines.iter().filter(|line| line["column"] == "sold") {
         let book = line["row"].as_u64().unwrap() as usize - 2;
         let expected = match book {

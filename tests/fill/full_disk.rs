@@ -9,7 +9,8 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    assert_same_outputs, fill_command, fill_on_one_machine, oddities, serve, table,
+    assert_same_outputs, example_oddities, fill_command, fill_on_one_machine, serve_books,
+    table_with_gaps,
 };
 
 /// Sizes of the disk, from one that has room only for the table to one that has room for most pages and outputs.
@@ -41,10 +42,10 @@ fn check_disk(work: &Workplace, alone: &Workplace, size_kib: u32) {
             false => fs::remove_file(path).unwrap(),
         }
     }
-    let (oddities, wrong) = oddities();
+    let (oddities, wrong) = example_oddities();
     let web = Web::start();
-    serve(&web, &oddities);
-    work.write("books.csv", table(&wrong));
+    serve_books(&web, &oddities);
+    work.write("books.csv", table_with_gaps(&wrong));
     mount_small_disk(&work.path("."), size_kib, true);
     let full = run_fill(work, &web);
     let (said, code) = (full.stderr, full.status.code());

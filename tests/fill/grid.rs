@@ -12,7 +12,9 @@ use webfill_test_needs::needs;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, book_count, evidence, fill_command, rows, serve, table};
+use super::made_web::{
+    Oddities, book_count, fill_command, read_evidence, read_rows, serve_books, table_with_gaps,
+};
 use super::review::{Dashboard, read_answers, wrong_values};
 
 const ROWS: &str = "/dashboard/table/books/rows";
@@ -32,8 +34,8 @@ impl Filled {
             gone: (0..book_count()).filter(|book| book % 24 == 5).collect(),
             ..Oddities::default()
         };
-        serve(&web, &odd);
-        work.write("books.csv", table(&wrong_values()));
+        serve_books(&web, &odd);
+        work.write("books.csv", table_with_gaps(&wrong_values()));
         let filled = Filled {
             dashboard: {
                 fs::create_dir(work.path("books.webfill")).unwrap();
@@ -71,7 +73,7 @@ impl Filled {
 
     /// The line in the evidence file about the first cell in this state.
     fn cell_evidence(&self, state: &str) -> Value {
-        let lines = evidence(&self.work).into_iter();
+        let lines = read_evidence(&self.work).into_iter();
         let mut found = lines.filter(|line| line["state"] == state);
         found.next().unwrap_or_else(|| panic!("no cell is {state}"))
     }
@@ -212,7 +214,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     // Three cells are answered: a contradicted value is accepted, a filled value is rejected, and the value of an
     // unreachable page is typed.
     let goto = |state: &str, place: usize| -> Value {
-        let lines = evidence(&filled.work).into_iter();
+        let lines = read_evidence(&filled.work).into_iter();
         let line = lines
             .filter(|line| line["state"] == state)
             .nth(place)
@@ -269,7 +271,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     );
 
     filled.run_fill();
-    let written = rows(&filled.work, "books.filled.csv");
+    let written = read_rows(&filled.work, "books.filled.csv");
     let cell = |line: &Value| {
         let id = cell_id(line);
         let (row, column) = id[1..].split_once('-').unwrap();
@@ -280,7 +282,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     assert_eq!(cell(&rejected), "");
     assert_eq!(cell(&typed), "Typed by hand");
     assert_eq!(json!(cell(&undone)), undone["value"]);
-    let of_rejected = evidence(&filled.work)
+    let of_rejected = read_evidence(&filled.work)
         .into_iter()
         .find(|line| line["row"] == rejected["row"] && line["column"] == rejected["column"]);
     assert_eq!(of_rejected.unwrap()["state"], "refused");
@@ -310,7 +312,7 @@ fn the_filtered_rows_are_listed_by_cursor_and_sent_as_files() {
     let asked = format!("state=page%20unreachable&column={column}");
     let (_, json) = filled.get(&format!("/dashboard/table/books/rows.json?{asked}"));
     let listed: Vec<Value> = serde_json::from_slice(&json).unwrap();
-    let gone = evidence(&filled.work)
+    let gone = read_evidence(&filled.work)
         .into_iter()
         .filter(|line| line["state"] == "page unreachable" && line["column"] == one["column"]);
     let gone: Vec<Value> = gone.map(|line| line["id"].clone()).collect();
@@ -415,7 +417,7 @@ fn rows_and_cells_are_shown_whole_and_accessible_on_any_screen() {
 #[test]
 fn a_table_that_is_dropped_is_filled() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     let hosts: Vec<String> = web
         .resolve_args()
         .chunks(2)
@@ -467,7 +469,7 @@ fn a_table_that_is_dropped_is_filled() {
     assert_eq!(fs::read_dir(work.path("tables")).unwrap().count(), 0);
     let dropping = "const file = new File([arguments[0]], 'books.csv'); const data = new DataTransfer(); data.items.add(file);
         document.getElementById('drop').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}))";
-    browser.run_script(dropping, json!([table(&wrong_values())]));
+    browser.run_script(dropping, json!([table_with_gaps(&wrong_values())]));
     browser.wait_until("the file is named", || {
         browser
             .text_at("#drop-status")
@@ -480,7 +482,7 @@ fn a_table_that_is_dropped_is_filled() {
     });
     assert_eq!(
         fs::read_to_string(work.path("tables/books.csv")).unwrap(),
-        table(&wrong_values())
+        table_with_gaps(&wrong_values())
     );
     browser.open(&dashboard.url("/dashboard/tables"));
     browser.wait_until("the table is listed", || {

@@ -6,7 +6,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{is_gap, rows, truth};
+use super::made_web::{is_gap, read_rows, true_values};
 
 const HOST: &str = "one.example";
 const BOOKS: usize = 60;
@@ -28,7 +28,7 @@ fn html_page(main: &str, around: &str) -> Page {
 }
 
 fn escaped_values(book: usize) -> [String; 4] {
-    truth(book).map(|value| value.replace('&', "&amp;"))
+    true_values(book).map(|value| value.replace('&', "&amp;"))
 }
 
 fn serve_answers(web: &Web, answer: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) {
@@ -38,10 +38,10 @@ fn serve_answers(web: &Web, answer: impl Fn(&str) -> Option<Page> + Send + Sync 
     });
 }
 
-fn table(path: impl Fn(usize) -> String, is_gap: impl Fn(usize, usize) -> bool) -> String {
+fn table_of_books(path: impl Fn(usize) -> String, is_gap: impl Fn(usize, usize) -> bool) -> String {
     let mut text = String::from("id,link,title,author,year,publisher\n");
     for book in 0..BOOKS {
-        let cells = truth(book).into_iter().enumerate();
+        let cells = true_values(book).into_iter().enumerate();
         let cells: Vec<String> = cells
             .map(|(field, value)| {
                 if is_gap(book, field) {
@@ -73,8 +73,8 @@ fn fill_command(work: &Workplace, web: &Web) -> Run {
 }
 
 fn assert_complete(work: &Workplace) {
-    for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
-        assert_eq!(row[2..6], truth(book), "book {book}");
+    for (book, row) in read_rows(work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2..6], true_values(book), "book {book}");
     }
 }
 
@@ -105,7 +105,7 @@ fn values_behind_a_link_are_found() {
     });
     work.write(
         "books.csv",
-        table(|book| format!("/b/{}", 500 + book * 3), is_gap),
+        table_of_books(|book| format!("/b/{}", 500 + book * 3), is_gap),
     );
     fill_command(&work, &web).finish().expect_code(0);
     assert_complete(&work);
@@ -159,7 +159,7 @@ fn a_layout_that_turns_up_late_is_learned() {
         true => field == book % 4 || field == (book / 4) % 4,
         false => field == book % 4 && book > 25,
     };
-    work.write("books.csv", table(path, lacks));
+    work.write("books.csv", table_of_books(path, lacks));
     fill_command(&work, &web)
         .args(["--sample", "12"])
         .finish()
@@ -201,7 +201,7 @@ fn a_new_kind_of_url_is_learned_beside_the_first() {
             _ => None,
         }
     });
-    let all = table(
+    let all = table_of_books(
         |book| match book < BOOKS / 2 {
             true => format!("/book/{book}"),
             false => format!("/print/{book}"),
@@ -241,7 +241,7 @@ fn links_that_redirect_to_another_site_are_filled() {
             let to = format!("http://{HOST}/book{}", request.path);
             status(302).header("location", &to).body("").into()
         });
-    let text = table(|book| format!("/{book}"), is_gap).replace(HOST, "short.example");
+    let text = table_of_books(|book| format!("/{book}"), is_gap).replace(HOST, "short.example");
     work.write("books.csv", text);
     fill_command(&work, &web)
         .args(["--sample", "12"])
@@ -265,13 +265,16 @@ fn a_mapping_written_by_a_person_is_used_unchanged() {
             REVIEWS,
         ))
     });
-    work.write("books.csv", table(|book| format!("/book/{book}"), is_gap));
+    work.write(
+        "books.csv",
+        table_of_books(|book| format!("/book/{book}"), is_gap),
+    );
     let mapping = serde_json::json!({"name": "mine", "url_patterns": [{"type": "host", "pattern": HOST}], "fields": [
         {"name": "title", "processors": [{"type": "xpath", "parameters": {"expression": "//h1"}}, {"type": "trim"}]}]});
     work.write_json("books.webfill/mappings/mine.json", &mapping);
     fill_command(&work, &web).finish().expect_code(0);
-    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
-        for (field, value) in truth(book).into_iter().enumerate() {
+    for (book, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
+        for (field, value) in true_values(book).into_iter().enumerate() {
             let expected = if is_gap(book, field) && field > 0 {
                 String::new()
             } else {

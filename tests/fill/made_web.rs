@@ -41,7 +41,7 @@ const PUBLISHERS: [&str; 7] = [
 ];
 
 /// The true values of a book. The numbers of books continue from site to site.
-pub fn truth(book: usize) -> [String; 4] {
+pub fn true_values(book: usize) -> [String; 4] {
     [
         format!(
             "The {} of {}",
@@ -58,14 +58,15 @@ pub fn book_count() -> usize {
     SITES.len() * BOOKS
 }
 
-pub fn url(book: usize) -> String {
+pub fn book_url(book: usize) -> String {
     format!("http://{}/book/{}", SITES[book / BOOKS], 1_000 + book * 7)
 }
 
-fn html(site: usize, book: usize, lacks: bool) -> String {
-    let [title, author, year, publisher] = truth(book).map(|value| value.replace('&', "&amp;"));
+fn book_html(site: usize, book: usize, lacks: bool) -> String {
+    let [title, author, year, publisher] =
+        true_values(book).map(|value| value.replace('&', "&amp;"));
     let publisher = if lacks { String::new() } else { publisher };
-    let other = truth((book + 1) % book_count());
+    let other = true_values((book + 1) % book_count());
     let main = match site {
         0 => {
             let row = match lacks {
@@ -123,7 +124,7 @@ pub struct Oddities {
     pub answers: Option<Arc<AtomicUsize>>,
 }
 
-pub fn serve(web: &Web, oddities: &Oddities) {
+pub fn serve_books(web: &Web, oddities: &Oddities) {
     for (number, host) in SITES.iter().enumerate() {
         let odd = oddities.clone();
         web.site(host).serve_otherwise(move |request| -> Reply {
@@ -143,7 +144,7 @@ pub fn serve(web: &Web, oddities: &Oddities) {
             let book = id.and_then(|id| id.checked_sub(1_000)).map(|id| id / 7);
             match book {
                 Some(book) if book / BOOKS == number && !odd.gone.contains(&book) => {
-                    let text = html(number, book, odd.lack_publisher.contains(&book));
+                    let text = book_html(number, book, odd.lack_publisher.contains(&book));
                     let page: Page = status(200)
                         .header("content-type", "text/html; charset=utf-8")
                         .body(text);
@@ -162,10 +163,10 @@ pub fn is_gap(book: usize, field: usize) -> bool {
 }
 
 /// The table. The values in `wrong` replace the true ones, by book and field.
-pub fn table(wrong: &BTreeMap<(usize, usize), String>) -> String {
+pub fn table_with_gaps(wrong: &BTreeMap<(usize, usize), String>) -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
     for book in 0..book_count() {
-        let values = truth(book);
+        let values = true_values(book);
         let cells =
             values
                 .iter()
@@ -176,13 +177,13 @@ pub fn table(wrong: &BTreeMap<(usize, usize), String>) -> String {
                     None => value.clone(),
                 });
         let cells: Vec<String> = cells.collect();
-        text += &format!("b{book},{},{},mine\n", url(book), cells.join(","));
+        text += &format!("b{book},{},{},mine\n", book_url(book), cells.join(","));
     }
     text
 }
 
 /// The rows of a table that was written, without its header. Each row is a list of cells.
-pub fn rows(work: &Workplace, name: &str) -> Vec<Vec<String>> {
+pub fn read_rows(work: &Workplace, name: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(work.path(name)).unwrap();
     text.lines()
         .skip(1)
@@ -190,7 +191,7 @@ pub fn rows(work: &Workplace, name: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-pub fn evidence(work: &Workplace) -> Vec<Value> {
+pub fn read_evidence(work: &Workplace) -> Vec<Value> {
     let text = std::fs::read_to_string(work.path("books.evidence.jsonl")).unwrap();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -223,18 +224,19 @@ pub fn fill_command(work: &Workplace, web: &Web) -> Run {
 }
 
 /// Some books whose pages name no publisher, and some whose pages are gone. Also some wrong values for the table.
-pub fn oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
+pub fn example_oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
     let oddities = Oddities {
         lack_publisher: (0..book_count()).filter(|book| book % 12 == 1).collect(),
         gone: (0..book_count()).filter(|book| book % 24 == 5).collect(),
         ..Oddities::default()
     };
-    let wrong = [7, 31, 55].map(|book| ((book, 2), truth((book + 9) % book_count())[2].clone()));
+    let wrong =
+        [7, 31, 55].map(|book| ((book, 2), true_values((book + 9) % book_count())[2].clone()));
     (oddities, wrong.into_iter().collect())
 }
 
 fn evidence_without_times(work: &Workplace) -> Vec<Value> {
-    let mut lines = evidence(work);
+    let mut lines = read_evidence(work);
     for line in &mut lines {
         line["fetched_at"] = Value::Null;
     }
@@ -262,11 +264,11 @@ pub fn assert_same_outputs(one: &Workplace, other: &Workplace) {
 }
 
 pub fn fill_on_one_machine() -> Workplace {
-    let (oddities, wrong) = oddities();
+    let (oddities, wrong) = example_oddities();
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &oddities);
-    work.write("books.csv", table(&wrong));
+    serve_books(&web, &oddities);
+    work.write("books.csv", table_with_gaps(&wrong));
     fill_command(&work, &web).finish().expect_code(0);
-    assert!(rows(&work, "books.doubts.csv").len() >= 2);
+    assert!(read_rows(&work, "books.doubts.csv").len() >= 2);
     work
 }

@@ -5,7 +5,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{rows, truth};
+use super::made_web::{read_rows, true_values};
 
 const THINGS: usize = 36;
 
@@ -25,11 +25,11 @@ fn unique_number(thing: usize) -> usize {
 }
 
 fn thing_name(thing: usize) -> String {
-    format!("{} No. {thing}", truth(thing)[1])
+    format!("{} No. {thing}", true_values(thing)[1])
 }
 
 fn thing_title(thing: usize) -> String {
-    format!("{} {}", truth(thing)[0], unique_number(thing + 50))
+    format!("{} {}", true_values(thing)[0], unique_number(thing + 50))
 }
 
 fn thing_html(thing: usize, value: &str) -> String {
@@ -37,8 +37,8 @@ fn thing_html(thing: usize, value: &str) -> String {
         "<!DOCTYPE html><html><head><title>Things</title></head><body><h1>{}</h1><table><tr><th>Kind</th><td>{}</td></tr>\
          <tr><th>Value</th><td>{value}</td></tr><tr><th>Seen</th><td>{}</td></tr></table></body></html>",
         thing_title(thing),
-        truth(thing)[3].replace('&', "&amp;"),
-        truth(thing)[2],
+        true_values(thing)[3].replace('&', "&amp;"),
+        true_values(thing)[2],
     )
 }
 
@@ -89,7 +89,7 @@ fn fill_from_pages(
     let values = values.map(|(thing, line)| (thing, line.split(';').nth(3).unwrap().to_owned()));
     Filled {
         values: values.collect(),
-        doubts: rows(&work, "things.doubts.csv"),
+        doubts: read_rows(&work, "things.doubts.csv"),
     }
 }
 
@@ -150,7 +150,7 @@ fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
 
 /// The maker of a thing. Only few different makers exist.
 fn true_maker(thing: usize) -> String {
-    truth(thing)[3].clone()
+    true_values(thing)[3].clone()
 }
 
 /// The content of a page that shows the maker of its thing in a row of a table. An odd page has no such row. Then
@@ -283,7 +283,7 @@ fn a_list_that_is_not_all_on_its_page_is_not_filled() {
     let names = |thing: usize| -> Vec<String> {
         let all = 2 + usize::from(thing.is_multiple_of(3)) + usize::from(is_odd(thing)) * 2;
         (0..all)
-            .map(|other| truth(thing + other)[1].clone())
+            .map(|other| true_values(thing + other)[1].clone())
             .collect()
     };
     let page = move |thing: usize| {
@@ -311,14 +311,20 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
     let words = |thing: usize| {
         format!(
             "{} {}",
-            truth(thing)[1],
+            true_values(thing)[1],
             ["Street", "Road", "Lane"][thing % 3]
         )
     };
     let capitals = move |thing: usize| thing_html(thing, &words(thing).to_uppercase()).into_bytes();
     fill_from_pages(words, capitals).assert_filled("capitals", words);
     // The pages are in capitals, so it is unknown which letters of these names are capitals. The gaps must stay open.
-    let mixed = |thing: usize| format!("The {} of Mc{}", truth(thing)[1], truth(thing + 3)[1]);
+    let mixed = |thing: usize| {
+        format!(
+            "The {} of Mc{}",
+            true_values(thing)[1],
+            true_values(thing + 3)[1]
+        )
+    };
     let capitals = move |thing: usize| thing_html(thing, &mixed(thing).to_uppercase()).into_bytes();
     fill_from_pages(mixed, capitals).assert_filled("mixed", |_| String::new());
     let minutes = |thing: usize| (thing * 7 % 24, thing * 11 % 60);
@@ -453,7 +459,7 @@ fn a_list_of_which_the_first_few_are_shown_is_not_filled() {
     let names = |thing: usize| -> Vec<String> {
         let all = 1 + thing % 5;
         (0..all)
-            .map(|other| truth(thing + other)[1].clone())
+            .map(|other| true_values(thing + other)[1].clone())
             .collect()
     };
     let page = move |thing: usize| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, fill_command, gap_count, serve, table};
+use super::made_web::{Oddities, fill_command, gap_count, serve_books, table_with_gaps};
 
 fn read_schema() -> Value {
     let file = concat!(
@@ -55,8 +55,8 @@ fn assert_follows(schema: &Value, line: &Value) {
 #[test]
 fn programs_see_each_step_as_json() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let started = Instant::now();
     let run = fill_command(&work, &web).replace_flag("--progress", "json");
     let run = run.finish().expect_code(0);
@@ -88,8 +88,8 @@ fn programs_see_each_step_as_json() {
 #[test]
 fn a_run_ends_when_its_parent_has_died() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     // No process has this id, so the run must believe that its parent has already died.
     let run = fill_command(&work, &web).replace_flag("--delay", "60");
     let run = run.args(["--parent-process", "4194304"]).finish();

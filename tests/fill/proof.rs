@@ -8,15 +8,17 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, evidence, fill_command, gap_count, serve, table};
+use super::made_web::{
+    Oddities, fill_command, gap_count, read_evidence, serve_books, table_with_gaps,
+};
 
 #[test]
 fn each_filled_value_is_extracted_again_by_its_chain() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     fill_command(&work, &web).finish().expect_code(0);
-    let lines = evidence(&work);
+    let lines = read_evidence(&work);
     let filled: Vec<_> = lines
         .iter()
         .filter(|line| line["state"] == "filled")

@@ -8,7 +8,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::rows;
+use super::made_web::read_rows;
 
 const BOOKS: usize = 24;
 /// A bit more than a second. After this time, earlier fetches are too old for `--refresh-after 1s`.
@@ -65,7 +65,7 @@ fn fill_command(work: &Workplace, web: &Web) -> Run {
 }
 
 fn assert_filled(work: &Workplace, day: usize) {
-    for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
+    for (book, row) in read_rows(work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], motto_on_day(book, day), "book {book}");
     }
 }
@@ -125,7 +125,7 @@ fn a_page_that_failed_is_asked_again_by_the_next_run() {
     }
     work.write("books.csv", text);
     fill_command(&work, &web).finish();
-    assert_eq!(rows(&work, "books.filled.csv")[0][2], "");
+    assert_eq!(read_rows(&work, "books.filled.csv")[0][2], "");
     day.store(4, Ordering::SeqCst);
     fill_command(&work, &web).finish().expect_code(0);
     assert_filled(&work, 4);

@@ -9,7 +9,9 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, book_count, fill_command, is_gap, serve, table, truth};
+use super::made_web::{
+    Oddities, book_count, fill_command, is_gap, serve_books, table_with_gaps, true_values,
+};
 
 /// Completes a table that has wrong values and missing pages. Returns its report.
 fn fill_with_report() -> (Workplace, String) {
@@ -19,13 +21,13 @@ fn fill_with_report() -> (Workplace, String) {
         gone: (0..book_count()).filter(|book| book % 24 == 5).collect(),
         ..Oddities::default()
     };
-    serve(&web, &odd);
+    serve_books(&web, &odd);
     let wrong: BTreeMap<(usize, usize), String> = (0..book_count())
         .filter(|book| book % 6 == 2 && !is_gap(*book, 1))
         .map(|book| ((book, 1), format!("Nobody <i>{book}</i>")))
         .collect();
     assert!(wrong.len() > 4);
-    work.write("books.csv", table(&wrong));
+    work.write("books.csv", table_with_gaps(&wrong));
     fill_command(&work, &web)
         .args(["--report", "books.html"])
         .finish()
@@ -91,7 +93,7 @@ fn pages_and_tables_cannot_write_into_the_report() {
     web.site("evil.example")
         .serve_otherwise(move |request| -> Reply {
             let book: usize = request.path.trim_matches('/').parse().unwrap_or(0);
-            let [title, author, ..] = truth(book);
+            let [title, author, ..] = true_values(book);
             let text =
                 format!("<h1>{title} {shown}</h1><p class=\"by\">{author} &quot;'{shown}</p>");
             let page: Page = status(200).header("content-type", "text/html").body(text);
@@ -99,7 +101,7 @@ fn pages_and_tables_cannot_write_into_the_report() {
         });
     let mut csv = format!("id,link,title,\"{EVIL} author\"\n");
     for book in 0..24 {
-        let [title, author, ..] = truth(book);
+        let [title, author, ..] = true_values(book);
         let title = match book % 3 {
             0 => String::new(),
             _ => format!("{title} {EVIL}"),
@@ -123,7 +125,7 @@ fn pages_and_tables_cannot_write_into_the_report() {
 #[test]
 fn a_report_cannot_take_the_place_of_the_table() {
     let work = Workplace::new();
-    work.write("books.csv", table(&BTreeMap::new()));
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let run = Run::new(["fill", "books.csv", "--report", "books.csv"])
         .in_folder(work.path("."))
         .finish()

@@ -13,8 +13,8 @@ use webfill_tests::waiting::wait_for;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    Oddities, SITES, assert_same_outputs, book_count, fill_command, fill_on_one_machine, oddities,
-    rows, serve, table, truth,
+    Oddities, SITES, assert_same_outputs, book_count, example_oddities, fill_command,
+    fill_on_one_machine, read_rows, serve_books, table_with_gaps, true_values,
 };
 
 /// Kills a run when this many pages have been answered, and resumes it. All later requests get no answer before the
@@ -26,8 +26,8 @@ fn kill_after_and_resume(pages: usize) {
         answers: Some(Arc::clone(&answers)),
         ..Oddities::default()
     };
-    serve(&web, &held);
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &held);
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let running = fill_command(&work, &web)
         .replace_flag("--delay", "0.05")
         .start();
@@ -47,8 +47,8 @@ fn kill_after_and_resume(pages: usize) {
     assert!(!work.path("books.filled.csv").exists());
     answers.store(usize::MAX, Ordering::SeqCst);
     fill_command(&work, &web).finish().expect_code(0);
-    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
-        assert_eq!(row[2..6], truth(book), "book {book}");
+    for (book, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2..6], true_values(book), "book {book}");
     }
     // The requests that got no answer are repeated. There is at most one at each site.
     let counts = web.visits().pages().counts();
@@ -117,10 +117,10 @@ impl Moment {
 #[test]
 fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     let alone = fill_on_one_machine();
-    let (oddities, wrong) = oddities();
+    let (oddities, wrong) = example_oddities();
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &oddities);
-    work.write("books.csv", table(&wrong));
+    serve_books(&web, &oddities);
+    work.write("books.csv", table_with_gaps(&wrong));
     let filled = |work: &Workplace| std::fs::read_to_string(work.path("books.filled.csv"));
     let right = filled(&alone).unwrap();
     let (mut moments, mut killed) = (0, 0);
@@ -162,8 +162,8 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
 #[test]
 fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let learned_from = || -> Vec<usize> {
         let folder = work.path("books.webfill/learned");
         let names = SITES.map(|site| folder.join(format!("{site}.json")));
@@ -182,8 +182,8 @@ fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
     fill_command(&work, &web).finish().expect_code(0);
     let many = learned_from();
     assert!(many.iter().all(|pages| *pages >= 12), "{many:?}");
-    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
-        assert_eq!(row[2..6], truth(book), "book {book}");
+    for (book, row) in read_rows(&work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2..6], true_values(book), "book {book}");
     }
     assert_eq!(web.visits().pages().counts().len(), book_count());
 }
@@ -193,8 +193,8 @@ fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
 #[test]
 fn partial_files_of_killed_runs_are_removed() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     let mut ended = std::process::Command::new("true").spawn().unwrap();
     ended.wait().unwrap();
     let (ended, running) = (ended.id(), std::process::id());

@@ -14,7 +14,10 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, book_count, fill_command, is_gap, rows, serve, table, truth};
+use super::made_web::{
+    Oddities, book_count, fill_command, is_gap, read_rows, serve_books, table_with_gaps,
+    true_values,
+};
 
 const HOSTILE: &str = "<script>window.wasRun = 1</script><b>Nobody</b>\u{202e}";
 
@@ -76,7 +79,7 @@ pub(super) fn wrong_values() -> BTreeMap<(usize, usize), String> {
 
 /// The listed doubts. Each has the id of its row, the column, the known value, and the value on the page.
 fn read_doubts(work: &Workplace) -> Vec<[String; 4]> {
-    let lines = rows(work, "books.doubts.csv").into_iter();
+    let lines = read_rows(work, "books.doubts.csv").into_iter();
     lines
         .map(|cells| [1, 2, 3, 4].map(|at: usize| cells[at].clone()))
         .collect()
@@ -107,9 +110,9 @@ fn shown_subject(browser: &Browser) -> String {
 #[test]
 fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     let wrong = wrong_values();
-    work.write("books.csv", table(&wrong));
+    work.write("books.csv", table_with_gaps(&wrong));
     let run = || {
         fill_command(&work, &web)
             .args(["--check", "all"])
@@ -208,12 +211,12 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     let left = read_doubts(&work);
     let open = [&listed[..1], &listed[5..]].concat();
     assert_eq!(left, open);
-    let filled = rows(&work, "books.filled.csv");
+    let filled = read_rows(&work, "books.filled.csv");
     for (at, [id, ..]) in listed.iter().enumerate() {
         let book: usize = id[1..].parse().unwrap();
         let is_accepted = at == 1 || at == 4;
         let expected = match is_accepted {
-            true => truth(book)[1].clone(),
+            true => true_values(book)[1].clone(),
             false => wrong[&(book, 1)].clone(),
         };
         assert_eq!(filled[book][3], expected, "{id}");
@@ -234,12 +237,12 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
 fn people_accept_twenty_doubts_by_keys() {
     const ACCEPTED: usize = 20;
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     let mut wrong = wrong_values();
     let years =
         (0..book_count()).filter(|book| (book % 6 == 4 || book % 12 == 0) && !is_gap(*book, 2));
     wrong.extend(years.map(|book| ((book, 2), (1_700 + book).to_string())));
-    work.write("books.csv", table(&wrong));
+    work.write("books.csv", table_with_gaps(&wrong));
     let run = || {
         fill_command(&work, &web)
             .args(["--check", "all"])
@@ -272,7 +275,7 @@ fn people_accept_twenty_doubts_by_keys() {
             .all(|one| one["answer"] == "accept")
     );
     run();
-    let filled = rows(&work, "books.filled.csv");
+    let filled = read_rows(&work, "books.filled.csv");
     let column = |name: &str| {
         2 + ["title", "author", "year", "publisher"]
             .iter()
@@ -294,8 +297,8 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
         gone: (0..book_count()).filter(|book| book % 24 == 5).collect(),
         ..Oddities::default()
     };
-    serve(&web, &odd);
-    work.write("books.csv", table(&wrong_values()));
+    serve_books(&web, &odd);
+    work.write("books.csv", table_with_gaps(&wrong_values()));
     fill_command(&work, &web).finish().expect_code(0);
     let dashboard = Dashboard::start(&work);
     let browser = Browser::start();
@@ -328,8 +331,8 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
 #[test]
 fn the_newer_of_the_answers_in_review_and_file_counts() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&wrong_values()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&wrong_values()));
     let run = |args: &[&str]| {
         let run = fill_command(&work, &web)
             .args(["--check", "all"])
@@ -360,13 +363,13 @@ fn the_newer_of_the_answers_in_review_and_file_counts() {
     });
     work.write("books.webfill/review.jsonl", answered.join("\n") + "\n");
     run(&["--doubts", "books.doubts.csv"]);
-    let filled = rows(&work, "books.filled.csv");
+    let filled = read_rows(&work, "books.filled.csv");
     let cell = |place: usize| {
         let book: usize = listed["doubts"][place]["id"].as_str().unwrap()[1..]
             .parse()
             .unwrap();
         assert_eq!(listed["doubts"][place]["column"], "author");
-        (filled[book][3].clone(), truth(book)[1].clone())
+        (filled[book][3].clone(), true_values(book)[1].clone())
     };
     let (accepted, page) = cell(0);
     assert_eq!(accepted, page);

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{BOOKS, Oddities, SITES, book_count, fill_command, rows, serve, truth, url};
+use super::made_web::{
+    BOOKS, Oddities, SITES, book_count, book_url, fill_command, read_rows, serve_books, true_values,
+};
 
 const FIELDS: [&str; 4] = ["title", "author", "year", "publisher"];
 
@@ -21,11 +23,11 @@ fn table_with_unknown_site() -> String {
             .map(
                 |field| match book / BOOKS == UNKNOWN || (book + field) % 3 == 0 {
                     true => String::new(),
-                    false => truth(book)[field].clone(),
+                    false => true_values(book)[field].clone(),
                 },
             )
             .collect();
-        text += &format!("b{book},{},{},mine\n", url(book), cells.join(","));
+        text += &format!("b{book},{},{},mine\n", book_url(book), cells.join(","));
     }
     text
 }
@@ -37,8 +39,8 @@ fn first_unknown_book() -> usize {
 /// Returns the fields that are filled on the unknown site. Checks that the filled table contains no wrong value.
 fn check_and_list_filled(work: &Workplace) -> BTreeSet<usize> {
     let mut filled = BTreeSet::new();
-    for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
-        for (field, value) in truth(book).iter().enumerate() {
+    for (book, row) in read_rows(work, "books.filled.csv").iter().enumerate() {
+        for (field, value) in true_values(book).iter().enumerate() {
             let written = &row[2 + field];
             assert!(
                 written.is_empty() || written == value,
@@ -62,7 +64,7 @@ fn read_questions(work: &Workplace) -> Vec<(usize, String)> {
         assert_eq!(cells[3], "", "nothing is known: {line}");
         assert!(cells[6].contains(SITES[UNKNOWN]), "{line}");
         let book: usize = cells[1][1..].parse().unwrap();
-        assert_eq!(cells[4], truth(book)[field], "{line}");
+        assert_eq!(cells[4], true_values(book)[field], "{line}");
         asked.push((field, line.to_owned()));
     }
     asked
@@ -78,7 +80,7 @@ fn write_answers(work: &Workplace, lines: &[String], answer: &str) {
 #[test]
 fn rules_of_other_sites_fill_a_site_without_known_values() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     work.write("books.csv", table_with_unknown_site());
     fill_command(&work, &web).finish().expect_code(0);
     let filled = check_and_list_filled(&work);
@@ -108,7 +110,7 @@ fn rules_of_other_sites_fill_a_site_without_known_values() {
 #[test]
 fn proposed_values_of_low_precision_become_questions_and_answers_decide() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
+    serve_books(&web, &Oddities::default());
     work.write("books.csv", table_with_unknown_site());
     let strict = |args: &[&str]| {
         let run = fill_command(&work, &web)
@@ -146,7 +148,7 @@ fn proposed_values_of_low_precision_become_questions_and_answers_decide() {
         .args(["--doubts", "answered.csv"])
         .finish()
         .expect_code(0);
-    let filled = rows(&work, "books.filled.csv");
+    let filled = read_rows(&work, "books.filled.csv");
     let there =
         (first_unknown_book()..book_count()).filter(|book| !filled[*book][2 + other].is_empty());
     assert_eq!(there.count(), BOOKS);

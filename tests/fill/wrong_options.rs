@@ -6,7 +6,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, serve, table};
+use super::made_web::{Oddities, serve_books, table_with_gaps};
 
 /// Options with values that are invalid, or that do not fit the table and the folder.
 const WRONG: [&[&str]; 32] = [
@@ -54,8 +54,8 @@ const WRONG: [&[&str]; 32] = [
 #[test]
 fn wrong_options_are_refused_before_anything_is_requested() {
     let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &Oddities::default());
-    work.write("books.csv", table(&BTreeMap::new()));
+    serve_books(&web, &Oddities::default());
+    work.write("books.csv", table_with_gaps(&BTreeMap::new()));
     std::fs::create_dir(work.path("folder.html")).unwrap();
     for wrong in WRONG {
         let command = match wrong[0] {

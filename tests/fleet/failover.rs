@@ -267,7 +267,7 @@ fn machine_address(number: usize) -> String {
 }
 
 /// Makes the serving dispatcher fail this many times. Prints for each time how long it took until the other one served.
-pub(crate) fn run(losses: usize) {
+pub(crate) fn run_failovers(losses: usize) {
     let mut pair = Pair::start();
     let mut took: BTreeMap<Loss, Vec<Duration>> = BTreeMap::new();
     for number in 0..losses {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use webfill_test_needs::needs;
 use webfill_tests::isolation::run_isolated_if_possible;
 
-use crate::phases::{Plan, run};
+use crate::phases::{Plan, run_phases};
 
 /// The number in an environment variable; `None` if the variable is missing or empty.
 fn env_number(name: &str) -> Option<u64> {
@@ -31,7 +31,7 @@ fn env_number(name: &str) -> Option<u64> {
 #[test]
 fn twelve_machines_keep_what_a_large_fleet_promises() {
     run_isolated_if_possible("twelve_machines_keep_what_a_large_fleet_promises", || {
-        run(&Plan {
+        run_phases(&Plan {
             machines: 12,
             delay: Duration::from_secs(6),
             measured_for: Duration::from_secs(8),
@@ -56,7 +56,7 @@ fn machines_share_sites_of_ratings() {
 fn another_dispatcher_serves_however_the_first_is_lost() {
     run_isolated_if_possible(
         "another_dispatcher_serves_however_the_first_is_lost",
-        || failover::run(6),
+        || failover::run_failovers(6),
     );
 }
 
@@ -66,7 +66,7 @@ fn another_dispatcher_serves_as_often_as_the_first_is_lost() {
     run_isolated_if_possible(
         "another_dispatcher_serves_as_often_as_the_first_is_lost",
         || {
-            failover::run(env_number("FAILOVER_KILLS").unwrap_or(1_000) as usize);
+            failover::run_failovers(env_number("FAILOVER_KILLS").unwrap_or(1_000) as usize);
         },
     );
 }
@@ -84,7 +84,7 @@ fn a_large_fleet_shares_two_hundred_sites_of_ratings() {
 #[ignore = "takes many minutes: make fleet"]
 fn a_large_fleet_keeps_its_promises() {
     run_isolated_if_possible("a_large_fleet_keeps_its_promises", || {
-        run(&Plan {
+        run_phases(&Plan {
             machines: env_number("FLEET_MACHINES").unwrap_or(126) as u16,
             delay: Duration::from_secs(12),
             measured_for: Duration::from_secs(60),

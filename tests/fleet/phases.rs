@@ -44,7 +44,7 @@ struct Run {
 }
 
 /// Runs a fleet as described by a plan. Prints the broken promises, and panics if there are any.
-pub(crate) fn run(plan: &Plan) {
+pub(crate) fn run_phases(plan: &Plan) {
     let machines = Machines::new(plan.machines, plan.delay);
     let mut run = Run {
         client: machines.client(),

@@ -35,7 +35,7 @@ pub fn pdf_of(objects: &[Vec<u8>]) -> Vec<u8> {
 /// A PDF with one page, which shows this text.
 pub fn pdf(title: &str, text: &str) -> Vec<u8> {
     let content = format!("BT /F1 12 Tf 72 720 Td ({text}) Tj ET");
-    pdf_with_content(title, stream("", content.as_bytes()))
+    pdf_with_content(title, pdf_stream("", content.as_bytes()))
 }
 
 /// A PDF with one page, whose content is this stream.
@@ -55,7 +55,7 @@ pub fn pdf_with_content(title: &str, content: Vec<u8>) -> Vec<u8> {
 }
 
 /// A PDF stream with these additional entries in its dictionary.
-pub fn stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
+pub fn pdf_stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
     let mut object = format!("<< /Length {} {entries} >>\nstream\n", bytes.len()).into_bytes();
     object.extend_from_slice(bytes);
     object.extend_from_slice(b"\nendstream");
@@ -63,7 +63,7 @@ pub fn stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A PDF stream of this many blanks, which is compressed twice to a few hundred bytes.
-pub fn bomb_of_blanks(bytes: usize) -> Vec<u8> {
+pub fn pdf_bomb_of_blanks(bytes: usize) -> Vec<u8> {
     let blanks = vec![b' '; 1 << 20];
     let mut once = ZlibEncoder::new(Vec::new(), Compression::fast());
     for _ in 0..bytes >> 20 {
@@ -71,7 +71,7 @@ pub fn bomb_of_blanks(bytes: usize) -> Vec<u8> {
     }
     let mut twice = ZlibEncoder::new(Vec::new(), Compression::best());
     twice.write_all(&once.finish().unwrap()).unwrap();
-    stream(
+    pdf_stream(
         "/Filter [/FlateDecode /FlateDecode]",
         &twice.finish().unwrap(),
     )
@@ -79,20 +79,20 @@ pub fn bomb_of_blanks(bytes: usize) -> Vec<u8> {
 
 /// A compressed PDF stream that decodes to this many digits. A PDF reader with too little memory for them skips the
 /// stream.
-pub fn bomb_of_digits(bytes: usize) -> Vec<u8> {
+pub fn pdf_bomb_of_digits(bytes: usize) -> Vec<u8> {
     let digits = vec![b'2'; 1 << 20];
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
     for _ in 0..bytes >> 20 {
         packed.write_all(&digits).unwrap();
     }
-    stream(
+    pdf_stream(
         "/Filter [/FlateDecode /ASCIIHexDecode]",
         &packed.finish().unwrap(),
     )
 }
 
 /// A zip file with these parts, given by name and content.
-pub fn package(parts: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub fn zip_package(parts: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in parts {
         let options = SimpleFileOptions::default().large_file(false);
@@ -108,7 +108,7 @@ const CORE: &str = "<cp:coreProperties xmlns:cp='a' xmlns:dc='b' xmlns:dcterms='
 
 pub fn docx(body: &str) -> Vec<u8> {
     let document = format!("<w:document xmlns:w='w'><w:body>{body}</w:body></w:document>");
-    package(&[
+    zip_package(&[
         ("[Content_Types].xml", b"<Types/>".to_vec()),
         ("word/document.xml", document.into_bytes()),
         ("docProps/core.xml", CORE.into()),
@@ -135,7 +135,7 @@ pub fn xlsx(dimension: &str, rows: &str) -> Vec<u8> {
         "<Relationships xmlns='{package_relations}'><Relationship Id='rId1' \
          Type='{relations}/officeDocument' Target='xl/workbook.xml'/></Relationships>"
     );
-    package(&[
+    zip_package(&[
         ("[Content_Types].xml", b"<Types/>".to_vec()),
         ("_rels/.rels", of_package.into_bytes()),
         ("xl/workbook.xml", workbook.into_bytes()),
@@ -155,7 +155,7 @@ pub fn open_document(kind: &str, body: &str) -> Vec<u8> {
         <dc:title>A title</dc:title><meta:initial-creator>Ada</meta:initial-creator>\
         <meta:document-statistic meta:page-count='3'/></office:meta></office:document-meta>";
     let media_type = format!("application/vnd.oasis.opendocument.{kind}");
-    package(&[
+    zip_package(&[
         ("mimetype", media_type.into_bytes()),
         ("content.xml", content.into_bytes()),
         ("meta.xml", meta.into()),

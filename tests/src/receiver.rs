@@ -64,7 +64,7 @@ impl Receiver {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let state = Arc::clone(&served);
-                std::thread::spawn(move || serve(&stream, &state));
+                std::thread::spawn(move || serve_connection(&stream, &state));
             }
         });
         Receiver { address, state }
@@ -116,7 +116,7 @@ impl Receiver {
     }
 }
 
-fn serve(stream: &TcpStream, state: &Mutex<State>) {
+fn serve_connection(stream: &TcpStream, state: &Mutex<State>) {
     let Some((head, body)) = read_request(stream) else {
         return;
     };

@@ -37,7 +37,7 @@ impl SocksProxy {
             for client in listener.incoming().flatten() {
                 let notes = Arc::clone(&notes);
                 // Errors are ignored, because a client may close its connection at any time.
-                thread::spawn(move || serve(client, server, &notes));
+                thread::spawn(move || serve_client(client, server, &notes));
             }
         });
         SocksProxy { address, noted }
@@ -56,7 +56,11 @@ fn lock(noted: &Mutex<ProxyLog>) -> std::sync::MutexGuard<'_, ProxyLog> {
     noted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<ProxyLog>) -> io::Result<()> {
+fn serve_client(
+    mut client: TcpStream,
+    server: SocketAddr,
+    noted: &Mutex<ProxyLog>,
+) -> io::Result<()> {
     if let Some(login) = handshake(&mut client)? {
         lock(noted).logins.push(login);
     }

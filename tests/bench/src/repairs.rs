@@ -10,7 +10,7 @@ use serde_json::Value;
 use webfill_urls::Url;
 
 use crate::redesign::{Redesign, visible_text};
-use crate::sites::{Failure, Site, Values, engine_of, extract};
+use crate::sites::{Failure, Site, Values, build_engine, extract};
 
 /// A field counts as right before the redesign if its F1 score on the old pages is at least this.
 const RIGHT_BEFORE: f64 = 0.9;
@@ -72,7 +72,7 @@ impl Break {
         mapping: &Value,
         redesign: &Redesign,
     ) -> Result<Option<Break>, Failure> {
-        let engine = engine_of(mapping)?;
+        let engine = build_engine(mapping)?;
         let mut before = Vec::new();
         let (mut truths, mut truth_of) = (Vec::new(), Vec::new());
         for page in &site.pages {
@@ -123,7 +123,7 @@ impl Break {
     ///
     /// The mapping is not valid.
     pub fn scores(&self, mapping: &Value) -> Result<BTreeMap<String, f64>, Failure> {
-        let engine = engine_of(mapping)?;
+        let engine = build_engine(mapping)?;
         let read: Vec<(Values, Values)> = self
             .after
             .iter()

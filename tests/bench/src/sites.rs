@@ -246,7 +246,7 @@ fn texts_of(value: &Value) -> Vec<String> {
 /// # Errors
 ///
 /// The mapping is not valid.
-pub fn engine_of(mapping: &Value) -> Result<Engine, Failure> {
+pub fn build_engine(mapping: &Value) -> Result<Engine, Failure> {
     let source = Source {
         name: "mapping.json".into(),
         text: mapping.to_string(),

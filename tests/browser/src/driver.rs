@@ -34,7 +34,7 @@ pub(super) fn start_driver() -> (Child, u16) {
 }
 
 /// Sends a command to the driver. Returns the value in the answer, or its error.
-pub(super) fn call(
+pub(super) fn send_request(
     port: u16,
     method: &str,
     path: &str,

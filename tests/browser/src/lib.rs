@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use driver::{call, start_driver};
+use driver::{send_request, start_driver};
 pub use keyboard::Keyboard;
 
 const WAIT: Duration = Duration::from_secs(60);
@@ -82,7 +82,8 @@ impl Browser {
             "goog:chromeOptions": {"binary": "/usr/bin/chromium", "args": flags},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         }}});
-        let begun = call(port, "POST", "/session", Some(&wanted)).expect("a browser starts");
+        let begun =
+            send_request(port, "POST", "/session", Some(&wanted)).expect("a browser starts");
         let id = begun["sessionId"].as_str().expect("a session");
         Browser {
             driver,
@@ -184,7 +185,7 @@ impl Browser {
         self.wait_until(selector, || {
             let Element(id) = self.find(selector)?;
             let path = format!("{}/element/{id}/click", self.session);
-            match call(self.port, "POST", &path, Some(&json!({}))) {
+            match send_request(self.port, "POST", &path, Some(&json!({}))) {
                 // The page has replaced the element since it was found, so it is searched again.
                 Err(error) if error.contains("stale element reference") => None,
                 clicked => Some(clicked.unwrap_or_else(|error| panic!("{selector}: {error}"))),
@@ -330,7 +331,7 @@ impl Browser {
 
     fn send_command(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
         let whole = format!("{}{path}", self.session);
-        let answer = call(self.port, method, &whole, body);
+        let answer = send_request(self.port, method, &whole, body);
         answer.unwrap_or_else(|error| panic!("{method} {path} {body:?}: {error}"))
     }
 }
@@ -346,7 +347,7 @@ pub const DOWN: char = '\u{e015}';
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        let _ = call(self.port, "DELETE", &self.session, None);
+        let _ = send_request(self.port, "DELETE", &self.session, None);
         if let Some(group) = i32::try_from(self.driver.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
         }

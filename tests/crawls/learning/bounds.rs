@@ -6,7 +6,9 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_site::{HOST, name, person_html, records, serve, url};
+use super::made_site::{
+    HOST, person_html, person_name, person_url, records_with_gaps, serve_register,
+};
 use super::{learn_command, workplace};
 
 /// A list of pages may come from a stranger, together with its folder. It must not cause files outside of the folder to
@@ -17,11 +19,11 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
     work.write("secret.html", person_html(1));
     work.write("saved/page.html", person_html(2));
     std::os::unix::fs::symlink("../secret.html", work.path("saved/link.html")).unwrap();
-    work.write_lines("people.jsonl", &records());
+    work.write_lines("people.jsonl", &records_with_gaps());
     let absolute = work.path("secret.html").display().to_string();
     for file in ["../secret.html", "link.html", &absolute] {
-        let page = json!({"url": url(1), "file": file});
-        let kept = json!({"url": url(1), "asked_at_ms": 0, "page": {"file": file, "url": url(1)}});
+        let page = json!({"url": person_url(1), "file": file});
+        let kept = json!({"url": person_url(1), "asked_at_ms": 0, "page": {"file": file, "url": person_url(1)}});
         for line in [page, kept.clone()] {
             work.write_lines("saved/pages.jsonl", &[line]);
             let args = ["--records", "people.jsonl", "--pages", "saved"];
@@ -52,8 +54,8 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
 #[test]
 fn a_fault_of_this_machine_ends_fetching() {
     let (work, web) = (workplace(), Web::start());
-    serve(&web);
-    work.write_lines("people.jsonl", &records());
+    serve_register(&web);
+    work.write_lines("people.jsonl", &records_with_gaps());
     let fetch = |most: &str, keep: &str| {
         learn_command(&work, &["--records", "people.jsonl", "--fetch", most])
             .args(["--allow-private-networks", "--keep", keep])
@@ -88,8 +90,9 @@ fn resolve_value(web: &Web) -> String {
 #[test]
 fn other_documents_are_matched_by_no_pattern() {
     let work = workplace();
-    let address = |number: usize| format!("http://{HOST}/{}", name(number).replace(' ', "_"));
-    let (mut pages, mut people) = (Vec::new(), records());
+    let address =
+        |number: usize| format!("http://{HOST}/{}", person_name(number).replace(' ', "_"));
+    let (mut pages, mut people) = (Vec::new(), records_with_gaps());
     for (number, person) in people.iter_mut().enumerate() {
         let file = format!("p{number}.html");
         work.write(&format!("saved/{file}"), person_html(number));

@@ -37,11 +37,11 @@ const CITIES: [&str; PEOPLE] = [
     "Winterthur",
 ];
 
-pub fn name(number: usize) -> &'static str {
+pub fn person_name(number: usize) -> &'static str {
     NAMES[number]
 }
 
-pub fn city(number: usize) -> &'static str {
+pub fn person_city(number: usize) -> &'static str {
     CITIES[number]
 }
 
@@ -49,7 +49,7 @@ pub fn birth_year(number: usize) -> String {
     (1815 + number * 7).to_string()
 }
 
-pub fn url(number: usize) -> String {
+pub fn person_url(number: usize) -> String {
     format!("http://{HOST}/p/{number}")
 }
 
@@ -71,12 +71,12 @@ pub fn person_html(number: usize) -> String {
         "<h1 class=\"heading\"> {} </h1><table class=\"facts\"><tr><th>Born</th><td>{}</td></tr>\
          <tr><th>Died</th><td>{}</td></tr><tr><th>Number</th><td>{number}</td></tr></table>\
          <div class=\"place\"><span class=\"label\">City:</span> <b class=\"city\">{}</b></div>",
-        name(number),
+        person_name(number),
         birth_year(number),
         1900 + number * 9,
-        city(number),
+        person_city(number),
     );
-    html_document(name(number), &main)
+    html_document(person_name(number), &main)
 }
 
 fn book_html(number: usize) -> String {
@@ -95,7 +95,7 @@ fn html_page(text: String) -> Page {
 }
 
 /// Serves the site. `/old/N` redirects to `/p/N`.
-pub fn serve(web: &Web) -> Site {
+pub fn serve_register(web: &Web) -> Site {
     let site = web.site(HOST);
     site.serve_otherwise(move |request| -> Reply {
         let number = |beginning: &str| {
@@ -113,16 +113,16 @@ pub fn serve(web: &Web) -> Site {
 }
 
 /// The records of people. Every third value of each field is missing.
-pub fn records() -> Vec<Value> {
+pub fn records_with_gaps() -> Vec<Value> {
     let record = |number: usize| {
         let unless = |missing: usize, value: Value| match number % 3 == missing {
             true => Value::Null,
             false => value,
         };
-        json!({"id": number.to_string(), "urls": [url(number)], "fields": {
-            "name": unless(0, json!(name(number))),
+        json!({"id": number.to_string(), "urls": [person_url(number)], "fields": {
+            "name": unless(0, json!(person_name(number))),
             "born": unless(1, json!(birth_year(number))),
-            "city": unless(2, json!(city(number))),
+            "city": unless(2, json!(person_city(number))),
         }})
     };
     (0..PEOPLE).map(record).collect()
@@ -133,7 +133,7 @@ pub fn write_folder(work: &Workplace, folder: &str) {
     let mut lines = Vec::new();
     for number in 0..PEOPLE {
         work.write(&format!("{folder}/p{number}.html"), person_html(number));
-        lines.push(json!({"url": url(number), "file": format!("p{number}.html")}));
+        lines.push(json!({"url": person_url(number), "file": format!("p{number}.html")}));
     }
     for number in 0..BOOKS {
         work.write(&format!("{folder}/b{number}.html"), book_html(number));

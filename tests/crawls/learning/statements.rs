@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use webfill_tests::site::Web;
 
-use super::made_site::{self, PEOPLE, birth_year, city, name, records, serve, url};
+use super::made_site::{
+    self, PEOPLE, birth_year, person_city, person_name, person_url, records_with_gaps,
+    serve_register,
+};
 use super::{learn_command, parse_report, workplace};
 
 /// The values that the learned mapping reads for a field, one for each person's page in order.
@@ -12,7 +15,7 @@ fn read_field(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Va
     for number in 0..PEOPLE {
         let page = format!("saved/p{number}.html");
         let run = webfill_tests::run::Run::new(["mapping", "test", "people.json", &page])
-            .args(["--url", &url(number)])
+            .args(["--url", &person_url(number)])
             .in_folder(work.path("."))
             .finish()
             .expect_code(0);
@@ -38,8 +41,8 @@ fn examples_need_no_records() {
     for number in 0..4 {
         args.extend([
             "--example".into(),
-            url(number),
-            format!("name={}", name(number)),
+            person_url(number),
+            format!("name={}", person_name(number)),
             format!("born={}", birth_year(number)),
         ]);
     }
@@ -48,7 +51,9 @@ fn examples_need_no_records() {
     let written: Value =
         serde_json::from_str(&std::fs::read_to_string(work.path("people.json")).unwrap()).unwrap();
     assert_eq!(written["name"], "persons");
-    let names: Vec<Value> = (0..PEOPLE).map(|number| json!(name(number))).collect();
+    let names: Vec<Value> = (0..PEOPLE)
+        .map(|number| json!(person_name(number)))
+        .collect();
     assert_eq!(read_field(&work, "name"), names);
     let years: Vec<Value> = (0..PEOPLE)
         .map(|number| json!(birth_year(number)))
@@ -59,7 +64,7 @@ fn examples_need_no_records() {
 #[test]
 fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
     let (work, web) = (workplace(), Web::start());
-    serve(&web);
+    serve_register(&web);
     let resolve: Vec<String> = web.resolve_args();
     let resolve: Vec<&str> = resolve
         .iter()
@@ -71,7 +76,11 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
         &["--output", "people.json", "--allow-private-networks"],
     );
     for number in 0..3 {
-        run = run.args(["--example", &url(number), &format!("city={}", city(number))]);
+        run = run.args([
+            "--example",
+            &person_url(number),
+            &format!("city={}", person_city(number)),
+        ]);
     }
     run.env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
         .env("WEBFILL_POLITENESS_DELAY", "0.2")
@@ -81,7 +90,9 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
     web.visits()
         .assert_polite(std::time::Duration::from_millis(200));
     made_site::write_folder(&work, "saved");
-    let cities: Vec<Value> = (0..PEOPLE).map(|number| json!(city(number))).collect();
+    let cities: Vec<Value> = (0..PEOPLE)
+        .map(|number| json!(person_city(number)))
+        .collect();
     assert_eq!(read_field(&work, "city"), cities);
 }
 
@@ -96,7 +107,7 @@ fn statements_of_a_person_win_over_values_of_records() {
         record["fields"]["born"] = json!((1900 + number * 9).to_string());
         record
     };
-    let wrong: Vec<Value> = records().iter().map(wrong).collect();
+    let wrong: Vec<Value> = records_with_gaps().iter().map(wrong).collect();
     work.write_lines("people.jsonl", &wrong);
     let args = [
         "--records",
@@ -113,12 +124,12 @@ fn statements_of_a_person_win_over_values_of_records() {
     for number in 0..3 {
         run = run.args([
             "--correct",
-            &url(number),
+            &person_url(number),
             &format!("born={}", birth_year(number)),
         ]);
     }
     let died = (1900 + 3 * 9).to_string();
-    run.args(["--reject", &url(3), &format!("born={died}")])
+    run.args(["--reject", &person_url(3), &format!("born={died}")])
         .finish()
         .expect_code(0);
     let years: Vec<Value> = (0..PEOPLE)

@@ -18,7 +18,7 @@ fn repository_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-fn promtool(arguments: &[&str]) -> Command {
+fn promtool_command(arguments: &[&str]) -> Command {
     let mut command = Command::new(repository_path(".cache/prometheus/promtool"));
     command.args(arguments);
     command
@@ -136,7 +136,7 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
     fleet.back_up();
     for port in [DISPATCHER, SUPERVISOR] {
         let page = fleet.work.write("page", scrape_text(&fleet, port));
-        let mut check = promtool(&["check", "metrics"]);
+        let mut check = promtool_command(&["check", "metrics"]);
         check.stdin(fs::File::open(page).expect("the page"));
         assert_eq!(run_to_success(check), "", "port {port}");
     }
@@ -243,10 +243,18 @@ fn series_names(expression: &Value) -> Vec<String> {
 #[test]
 fn each_alert_is_raised_by_its_own_cause_only() {
     let rules = repository_path("deploy/monitoring/webfill.rules.yml");
-    let checked = run_to_success(promtool(&["check", "rules", &rules.display().to_string()]));
+    let checked = run_to_success(promtool_command(&[
+        "check",
+        "rules",
+        &rules.display().to_string(),
+    ]));
     assert!(checked.contains("SUCCESS"), "{checked}");
     let tests = repository_path("tests/prometheus/alerts.test.yml");
-    run_to_success(promtool(&["test", "rules", &tests.display().to_string()]));
+    run_to_success(promtool_command(&[
+        "test",
+        "rules",
+        &tests.display().to_string(),
+    ]));
     let (rules, tests) = [rules, tests].map(fs::read_to_string).into();
     let (rules, tests) = (rules.expect("text"), tests.expect("text"));
     for line in rules.lines() {

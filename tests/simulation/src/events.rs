@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Runs the next event. Returns false if the crawls are finished or no event is left.
-pub(crate) fn step(world: &mut World) -> bool {
+pub(crate) fn run_next_event(world: &mut World) -> bool {
     let Some(event) = world.take_next_event() else {
         return false;
     };

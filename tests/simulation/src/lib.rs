@@ -183,7 +183,7 @@ fn run_with_observer(
 /// Runs a world to its end, or until a fault is found. Returns the faults.
 fn run_until_fault(world: &mut World, mut watch: impl FnMut(&mut World)) -> Vec<String> {
     let limit_ms = patience_ms(&world.plan);
-    while events::step(world) {
+    while events::run_next_event(world) {
         watch(world);
         if !world.web.judge.faults.is_empty() || !world.faults.is_empty() {
             break;

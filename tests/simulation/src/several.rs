@@ -93,7 +93,7 @@ pub fn measure(sites: usize, pages: usize, links: usize) -> Result<Passed, Vec<S
 const PATIENCE_MS: u64 = 1_200_000;
 
 fn run_plan(mut world: World) -> Result<Passed, Vec<String>> {
-    while world.step() {
+    while world.run_next_event() {
         if !world.judge.faults.is_empty() {
             break;
         }

@@ -53,10 +53,14 @@ fn main() -> Result<ExitCode, Failure> {
         let judged = ProposalScores::measure(&made, taught, shows);
         println!("made verticals, {taught} taught: {}", judged.summary_text());
         if taught == 3 {
-            verdicts.push(verdict("page F1 from three sites", judged.f1(), 0.8));
+            verdicts.push(verdict_at_least(
+                "page F1 from three sites",
+                judged.f1(),
+                0.8,
+            ));
         }
         let what = format!("sure values that are right, {taught} taught, share");
-        verdicts.push(verdict(&what, judged.precision(), 0.95));
+        verdicts.push(verdict_at_least(&what, judged.precision(), 0.95));
     }
     match std::env::var_os("LEARN_PAGES") {
         Some(folder) => {
@@ -71,7 +75,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-fn verdict(what: &str, figure: f64, least: f64) -> Verdict {
+fn verdict_at_least(what: &str, figure: f64, least: f64) -> Verdict {
     Verdict {
         what: format!("unseen sites: {what}"),
         figure,

@@ -149,7 +149,7 @@ impl World {
     }
 
     /// Runs the next event. Returns false when all crawls have ended and all late messages have arrived.
-    pub(super) fn step(&mut self) -> bool {
+    pub(super) fn run_next_event(&mut self) -> bool {
         let Some(((at_ms, _), event)) = self.events.pop_first() else {
             return false;
         };

@@ -329,13 +329,13 @@ impl Worker {
             status: pending.response.status,
             next_start: sites.next_start(&task.site, Turn::Page(delay)),
             delay: Some(delay),
-            evidence: evidence(task, &pending.response),
+            evidence: failure_evidence(task, &pending.response),
         }
     }
 }
 
 /// The evidence that a worker reports about a failed page, such as `the server returned 503`.
-fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
+fn failure_evidence(task: &Task, response: &Response) -> Option<Evidence> {
     let sign = match (response.answer, response.status) {
         (Answer::Silent, _) => response.error.clone()?,
         (answer, Some(status)) if answer.asks_to_wait() => format!("the server returned {status}"),

@@ -95,7 +95,10 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
     );
     verdicts.extend(measure_dashboard("with all indexes", file)?);
     for (what, waited) in reads::measure(&uri, made).await? {
-        verdicts.push(verdict(&format!("{what}: the longest wait"), waited));
+        verdicts.push(verdict_of_wait(
+            &format!("{what}: the longest wait"),
+            waited,
+        ));
     }
     Ok(verdicts)
 }
@@ -103,18 +106,18 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
 fn measure_dashboard(when: &str, file: &Path) -> Result<[Verdict; 2], Failure> {
     let waited = over_http::measure_overview(file)?;
     Ok([
-        verdict(
+        verdict_of_wait(
             &format!("the overview by HTTP {when}: the first wait"),
             waited.first,
         ),
-        verdict(
+        verdict_of_wait(
             &format!("the overview by HTTP {when}: the longest later"),
             waited.later,
         ),
     ])
 }
 
-fn verdict(what: &str, waited: Duration) -> Verdict {
+fn verdict_of_wait(what: &str, waited: Duration) -> Verdict {
     Verdict {
         what: format!("{what}, ms"),
         figure: waited.as_secs_f64() * 1_000.0,

@@ -131,7 +131,7 @@ fn process_tree(root: &Child) -> Vec<Process> {
         };
         found.push(Process {
             pid,
-            role: role_of(pid),
+            role: read_role(pid),
             cpu,
         });
         for task in fs::read_dir(format!("/proc/{pid}/task"))
@@ -150,7 +150,7 @@ fn process_tree(root: &Child) -> Vec<Process> {
     found
 }
 
-fn role_of(pid: u32) -> String {
+fn read_role(pid: u32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut arguments = line.split(|byte| *byte == 0);
     let role = arguments.nth(1).unwrap_or_default();

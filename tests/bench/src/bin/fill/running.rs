@@ -46,8 +46,8 @@ pub fn fill(
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        peak_kib = peak_kib.max(largest_memory(child.id()).unwrap_or(0));
-        used = core_seconds(child.id()).unwrap_or(used);
+        peak_kib = peak_kib.max(read_peak_memory(child.id()).unwrap_or(0));
+        used = read_core_seconds(child.id()).unwrap_or(used);
         std::thread::sleep(SAMPLE_EVERY);
     };
     match status.success() {
@@ -60,7 +60,7 @@ pub fn fill(
     }
 }
 
-fn largest_memory(process: u32) -> Option<u64> {
+fn read_peak_memory(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status
         .lines()
@@ -69,7 +69,7 @@ fn largest_memory(process: u32) -> Option<u64> {
 }
 
 /// The time that all threads of a process have spent on cores, in user and in system mode.
-fn core_seconds(process: u32) -> Option<f64> {
+fn read_core_seconds(process: u32) -> Option<f64> {
     /// The unit of these times is a hundredth of a second, whatever tick the kernel itself uses.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

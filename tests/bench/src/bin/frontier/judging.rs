@@ -46,7 +46,7 @@ pub fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
         lowest_rate = lowest_rate.min(lap.core_rate());
         first_rate = first_rate.or(Some(lap.core_rate()));
     }
-    let (_, peak_mib) = memory_mib()?;
+    let (_, peak_mib) = read_memory_mib()?;
     // When the frontier is closed, it moves its write-ahead log into the file.
     drop(frontier);
     let bytes_a_url = disk_bytes(dir)? as f64 / web.known as f64;
@@ -120,7 +120,7 @@ fn task_done(task: &Leased, web: &mut Web) -> TaskDone {
 }
 
 fn print_lap(dir: &Path, known: u64, lap: &Lap) -> Result<(), Failure> {
-    let (rss, peak) = memory_mib()?;
+    let (rss, peak) = read_memory_mib()?;
     let disk = disk_bytes(dir)?;
     println!(
         "{:>3} M seen: {:>6.0}/s on the core, {:>6.0}/s by the clock, longest commit {:>3} ms, \
@@ -147,7 +147,7 @@ fn disk_bytes(dir: &Path) -> Result<u64, Failure> {
 }
 
 /// The resident memory now, and its peak, in MiB.
-fn memory_mib() -> Result<(f64, f64), Failure> {
+fn read_memory_mib() -> Result<(f64, f64), Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let read = |name: &str| {
         let line = status.lines().find(|line| line.starts_with(name))?;

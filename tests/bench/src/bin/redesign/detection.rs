@@ -4,7 +4,7 @@
 //! other pages with the same layout. Their values are those that the mapping reads on them.
 
 use webfill_bench::repairs::{Break, compare_with_known};
-use webfill_bench::sites::{Failure, Site, Values, engine_of, texts_by_field};
+use webfill_bench::sites::{Failure, Site, Values, build_engine, texts_by_field};
 use webfill_health::{GoodPage, MappingHealth};
 use webfill_mapping::{Engine, Extraction, PageInput, PageKind, RequestedParts};
 use webfill_urls::Url;
@@ -37,7 +37,7 @@ pub fn measure_alerts(
     broken: &Break,
     with_records: bool,
 ) -> Result<AlertDelays, Failure> {
-    let engine = engine_of(&broken.mapping)?;
+    let engine = build_engine(&broken.mapping)?;
     let known = |read: &Values, truth: &Values| match with_records {
         true => compare_with_known(read, truth),
         false => Vec::new(),

@@ -86,7 +86,7 @@ fn load_sites() -> Result<Vec<Site>, Failure> {
 }
 
 /// The redesign of a pair (a site and a number). Sites have different redesigns, but the same strengths.
-fn redesign_of(site: usize, pair: usize) -> Redesign {
+fn make_redesign(site: usize, pair: usize) -> Redesign {
     let seed = (site * 1_000 + pair) as u64;
     Redesign::new(seed, STRENGTHS[(site + pair) % STRENGTHS.len()])
 }
@@ -99,7 +99,7 @@ fn measure_survival(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<(), F
             *rules.entry(rule.kind).or_default() += 1;
         }
         for pair in 0..pairs {
-            survival::count_survivals(site, of_site, &redesign_of(number, pair), &mut counts)?;
+            survival::count_survivals(site, of_site, &make_redesign(number, pair), &mut counts)?;
         }
     }
     println!("\nanchors that survive a made redesign");
@@ -124,7 +124,7 @@ fn measure_survival(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<(), F
 
 /// The mapping of a site: its own if it has one, otherwise a mapping with one rule for each field, of randomly chosen
 /// kinds.
-fn mapping_of(site: &Site, rules: &[Rule], pair: usize) -> Value {
+fn build_mapping(site: &Site, rules: &[Rule], pair: usize) -> Value {
     if let Some(mapping) = &site.mapping {
         return mapping.clone();
     }
@@ -197,8 +197,8 @@ impl RepairResults {
         pair: usize,
     ) -> Result<RepairResults, Failure> {
         let mut broken = RepairResults::default();
-        let mapping = mapping_of(site, rules, pair);
-        let redesign = redesign_of(number, pair);
+        let mapping = build_mapping(site, rules, pair);
+        let redesign = make_redesign(number, pair);
         if mapping["fields"]
             .as_array()
             .is_some_and(|fields| !fields.is_empty())

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use webfill_bench::redesign::{Redesign, visible_text};
-use webfill_bench::sites::{Failure, Site, Values, engine_of, extract};
+use webfill_bench::sites::{Failure, Site, Values, build_engine, extract};
 use webfill_urls::Url;
 
 use crate::anchors::{Anchor, Kind, common_texts, find_anchors};
@@ -127,7 +127,7 @@ pub fn read_values(
         "url_patterns": [{"type": "regex", "pattern": "^https?://"}],
         "fields": fields,
     });
-    let mut values = extract(&engine_of(&mapping)?, url, html);
+    let mut values = extract(&build_engine(&mapping)?, url, html);
     let first = |number| {
         values
             .remove(&format!("rule_{number}"))

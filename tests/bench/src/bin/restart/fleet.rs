@@ -123,7 +123,7 @@ fn wait_for_tasks(
         if begun.elapsed() >= HELLO_EVERY * round {
             round += 1;
             for number in (0..made.held.len()).filter(|number| !welcomed.contains(number)) {
-                let hello = hello(number, made, u64::from(round));
+                let hello = build_hello(number, made, u64::from(round));
                 let outbox = &outboxes[number / OF_ONE_THREAD];
                 outbox.send(number as u32, handshake::encode_hello(&hello));
             }
@@ -157,7 +157,7 @@ fn wait_for_tasks(
     Err(format!("after {PATIENCE:?} {welcomed} supervisors were welcomed").into())
 }
 
-fn hello(supervisor: usize, made: &MadeState, session: u64) -> Hello {
+fn build_hello(supervisor: usize, made: &MadeState, session: u64) -> Hello {
     Hello {
         supervisor: supervisor_name(supervisor),
         instance: supervisor as u64,
