@@ -88,7 +88,7 @@ on_each_store! {
     a_commit_that_was_cut_short_is_undone: crawl_and_fleet_rounds(Fault::KillAt(Point::DuringCommit));
 }
 
-// The next two tests recognise the right moment in the file of SQLite, so they do not exist for MongoDB.
+// The next two tests read the file of SQLite to find the right moment for a kill, so they do not exist for MongoDB.
 
 #[test]
 fn a_page_fetched_but_not_saved_is_fetched_again() {

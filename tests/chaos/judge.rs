@@ -152,7 +152,7 @@ fn explains_repeat(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     match (first.is_robots(), fault.planned.fault) {
         // The clock is wrong during the fault, so cached robots.txt files may have expired.
         (true, Fault::Clock(_)) => true,
-        // A robots.txt is requested for the sake of any task of its host.
+        // A robots.txt may be requested because of any task of its host.
         (true, _) => fault.held.iter().any(of_host),
         (false, _) => fault.held.contains(&url_of(first)),
     }

@@ -187,8 +187,8 @@ impl Scene {
         self.undo_due_faults(Instant::now() + Duration::from_secs(3_600));
     }
 
-    /// Whether the next fault is due. A fault that waits for a moment of a task is due only when pages are being
-    /// fetched, because the start of the processes on a busy machine would take longer than it waits.
+    /// Whether the next fault is due. A fault at a certain moment of a task is due only when pages are being fetched.
+    /// On a busy machine, the processes take so long to start that the moment would be missed.
     fn is_due(&self, planned: &PlannedFault, last: Instant) -> bool {
         let is_of_task = matches!(planned.fault, Fault::KillAt(_));
         last.elapsed() > Duration::from_millis(planned.wait_ms)

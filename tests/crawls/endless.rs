@@ -82,7 +82,8 @@ fn serve_rows(web: &Web, rows: &[Row]) -> Vec<String> {
         let (visits, shows) = (AtomicU64::new(0), *shows);
         site.serve_otherwise(move |request| {
             let visit = visits.fetch_add(1, Ordering::SeqCst) + 1;
-            // The HTML is only the content of the row, without a menu or footer that all pages would share.
+            // The HTML contains only what the table row shows for this path, without a menu or footer that all pages
+            // would share.
             let html = shows(&request.path, visit);
             document("text/html", format!("<!DOCTYPE html><body>{html}")).into()
         });

@@ -122,7 +122,7 @@ fn a_list_is_whole_after_a_kill_in_the_middle() {
     assert_eq!(only_record(&store)["fields"]["works"], expected_works());
 }
 
-/// A record that is fed late is also filled from pages that were fetched before. The rules are the same.
+/// A record that is fed late is also filled from pages that were fetched before, by the same rules.
 #[test]
 fn mappings_also_apply_to_records_that_come_later() {
     let web = Web::start();

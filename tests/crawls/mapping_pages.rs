@@ -112,7 +112,7 @@ fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
     let leading = web.site("leading.example");
     for path in ["/ada", "/broken", "/bob"] {
         leading.serve(path, redirect(&site.url(path)));
-        // The path fails with an error. This page counts as requested, too, so the delay applies after it.
+        // The page `/broken` answers with an error. It counts as requested, too, so the delay applies after it.
         try_private_pages(&work, &web, &[&leading.url(path)]);
     }
     assert_eq!(web.visits().for_host("people.example").pages().len(), 3);

@@ -327,7 +327,8 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
     }
 }
 
-/// A doubt may be answered both in the review and in the file. The later answer counts.
+/// The doubt about a value may be answered both on the page for reviews and in the file of doubts. The later answer
+/// counts.
 #[test]
 fn the_newer_of_the_answers_in_review_and_file_counts() {
     let (work, web) = (Workplace::new(), Web::start());

@@ -127,7 +127,7 @@ fn proposed_values_of_low_precision_become_questions_and_answers_decide() {
         let few = proposed.iter().filter(|(of, _)| of == field);
         assert!(few.count() <= 3, "{proposed:?}");
     }
-    // After a rejected answer, no values of this field are proposed again.
+    // If a proposed value is rejected, no values of its field are proposed again.
     let field = *fields.first().unwrap();
     let first = proposed.iter().find(|(of, _)| *of == field).unwrap();
     write_answers(&work, std::slice::from_ref(&first.1), "reject");

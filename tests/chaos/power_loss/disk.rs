@@ -193,7 +193,7 @@ impl<'a> Volume<'a> {
                 self.folders_synced_to
                     .insert(note.path.clone(), note.before);
             }
-            // The file exists already, or is of a kind that is not recorded, such as a socket.
+            // Nothing changes: the file exists already, or is of a kind that is not recorded, such as a socket.
             _ => {}
         }
     }

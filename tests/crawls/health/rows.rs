@@ -43,7 +43,7 @@ fn mapping_with_rows() -> Value {
 }
 
 /// Crawls list pages. Those with numbers after the change are made by `after`. Returns the summary.
-fn crawl_and_report_health(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
+fn crawl_and_read_summary(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     let web = Web::start();
     web.site(HOST)
         .serve_otherwise(move |request| match parse_number(&request.path) {
@@ -59,7 +59,7 @@ fn crawl_and_report_health(work: &Workplace, store: &str, after: fn(usize) -> Pa
 }
 
 fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
-    let summary = crawl_and_report_health(work, store, |number| list_page(number, 2, 1));
+    let summary = crawl_and_read_summary(work, store, |number| list_page(number, 2, 1));
     let alerts = &summary["found"]["alerts"];
     assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts:#}");
     assert_eq!(alert_fields(&alerts[0]), ["ratings[]"]);
@@ -111,7 +111,7 @@ fn rows_that_are_lost_are_an_alert_that_repair_leaves_alone_in_mongodb() {
 fn a_field_that_rows_have_lost_is_an_alert() {
     let work = Workplace::new();
     let store = sqlite_uri(&work);
-    crawl_and_report_health(&work, &store, |number| list_page(number, ROWS, 1));
+    crawl_and_read_summary(&work, &store, |number| list_page(number, ROWS, 1));
     let report = health_report(&store);
     let alert = &report["mappings"][0]["alert"];
     assert_eq!(alert_fields(alert), ["ratings[].stars"], "{report:#}");

@@ -23,8 +23,8 @@ fn prepare() {
         std::process::exit(2);
     };
     TARGET.get_or_init(|| target);
-    // The panic hook of libFuzzer would end the process at once. This one only keeps the message, because panics that
-    // the tested code catches are no failures.
+    // The panic hook of libFuzzer would end the process at once. It is replaced by a hook that only keeps the message,
+    // because panics that the tested code catches are no failures.
     panic::set_hook(Box::new(|panic| {
         LAST_PANIC.with_borrow_mut(|last| *last = panic.to_string());
     }));

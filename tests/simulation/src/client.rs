@@ -14,7 +14,7 @@ pub(crate) struct Client {
     crawls: Vec<Crawl>,
     pub(crate) ended: bool,
     finished: bool,
-    /// Whether all crawls are opened before the first one is fed.
+    /// Whether all crawls are opened before the first one gets its seeds.
     opens_first: bool,
     /// The dispatcher's answer to the last request. The world stores it here.
     pub(crate) answer: Option<Value>,

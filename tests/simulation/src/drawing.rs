@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::{dead_hosts, drawn_faults, drawn_orders, drawn_sites, group_bounds, sites};
 
 impl Plan {
-    /// The plan of a seed for ordinary runs.
+    /// Draws the plan of an ordinary world from its seed.
     pub(crate) fn from_seed(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         dead_hosts::add_dead_hosts_sometimes(&mut plan, &mut Dice::new(seed ^ 0xDEAD));
@@ -26,8 +26,8 @@ impl Plan {
         drawn_sites::add_robots(&mut Dice::new(seed ^ 0x0B07), &mut sites);
         drawn_sites::add_failures(&mut Dice::new(seed ^ 0xFA11), &mut sites);
         let estimate_ms = sites::estimate_ms(&sites, default_delay_ms);
-        // The lease must not be too short, because there are ten heartbeats per lease, and it takes time to simulate
-        // each of them.
+        // The lease (the time for which a silent supervisor keeps its tasks) must not be too short. There are ten
+        // heartbeats per lease, and it takes time to simulate each of them.
         let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
         let lease_ms = dice.log_uniform(shortest_lease_ms, shortest_lease_ms * 10);
         let mut plan = Plan {

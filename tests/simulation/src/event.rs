@@ -111,7 +111,7 @@ pub(crate) enum Event {
         life: u32,
         last: i64,
     },
-    /// The store has applied a saved page to another record that lists it.
+    /// The store has applied a saved page to another record that lists the page's URL.
     Applied {
         life: u32,
         application: Box<BackfillWrite>,

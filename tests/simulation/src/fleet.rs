@@ -115,7 +115,7 @@ impl Machine {
         self.waiting.clear();
     }
 
-    /// Notes which tasks wait for a name server. They do not count against the limit of the queue.
+    /// Notes which tasks wait for a name server. They do not count against the limit of the supervisor's queue.
     pub(crate) fn track_name_waits(&mut self, message: &WorkerToSupervisor) {
         self.waiting.extend(&message.waiting);
         for done in &message.done {

@@ -214,8 +214,8 @@ fn patience_ms(plan: &Plan) -> u64 {
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
     let backoffs_ms = 2 * MOST_BACKOFFS as u64 * retry_after_ms.unwrap_or(0);
-    // A page that is always refused is also retried until its site is unreachable. The site waits as long as each
-    // refusal requires.
+    // A page that is always refused is also retried until its site is unreachable. After each refusal, the crawler
+    // waits as long as the refusal demands.
     let backoffs = plan.backoff_table().busy.len();
     let refusals_ms = plan
         .sites

@@ -58,7 +58,8 @@ pub(crate) fn give_order(world: &mut World, number: usize) -> Option<String> {
     Some(request_for(world, order).to_string())
 }
 
-/// Marks earlier orders as overtaken if this order changes their effect. Their answers then prove nothing any more.
+/// Marks earlier orders as overtaken if this order changes their effect. The answer to an overtaken order does not show
+/// whether the order is in force.
 fn mark_overtaken(world: &mut World, number: usize, changes: impl Fn(Order) -> bool) {
     let orders = world.plan.orders.iter().enumerate();
     let given = &world.operator.given_ms;

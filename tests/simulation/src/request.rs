@@ -5,7 +5,8 @@ use std::time::Duration;
 use webfill_wire::{CrawlKey, Outcome};
 use webfill_worker::Answer;
 
-/// A worker process, by the index of its machine, its own index, and its incarnation.
+/// A worker process, by the index of its machine, its own index, and its incarnation (which differs after each
+/// restart).
 pub(crate) type Process = (usize, u16, u32);
 
 /// The purpose of a request.

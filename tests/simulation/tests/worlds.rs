@@ -11,8 +11,8 @@ const REGRESSIONS: &str = include_str!("../regressions.txt");
 /// The default number of seeds.
 const RUNS: u64 = 300;
 
-/// The time for which another seed is searched that finds a sabotage, in case that a change of the plans has made the
-/// noted seed useless.
+/// How long another seed that finds a sabotage (a deliberate fault) is searched. This is needed if the noted seed no
+/// longer finds it after a change of the plans.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn number_from_env(name: &str) -> Option<u64> {

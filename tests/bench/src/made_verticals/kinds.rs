@@ -808,7 +808,8 @@ pub const MEASURED: &[Vertical] = &[
     },
 ];
 
-/// Further verticals. They were only used to estimate the weights of proposals, so that the measured ones stay unknown.
+/// Further verticals. The weights by which values are proposed were estimated on them, so that the measured verticals
+/// (kinds of sites) remain independent.
 pub const OTHERS: &[Vertical] = &[
     Vertical {
         name: "recipe",

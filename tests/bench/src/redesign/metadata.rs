@@ -28,7 +28,7 @@ pub(super) fn change_microdata(tree: &mut Tree, choices: &Choices) {
         };
         if is_dropped {
             for name in ["itemprop", "itemscope", "itemtype", "property", "typeof"] {
-                // `property` is the name of a `meta` element, and not microdata, so it stays there.
+                // On a `meta` element, `property` is the name of the element and not microdata, so it stays.
                 if element.tag != "meta" {
                     element.remove(name);
                 }

@@ -17,8 +17,8 @@ impl Plan {
     pub(crate) fn with_standbys(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x57A4);
-        // These faults are for worlds with one dispatcher. For some of them, [`NodeFault`] has one that names the
-        // dispatcher. The others do not matter here.
+        // Removes faults that only make sense in worlds with one dispatcher. For some of them, [`NodeFault`] has a similar
+        // fault that names the affected dispatcher.
         plan.faults.retain(|(_, fault)| {
             !matches!(
                 fault,
@@ -45,11 +45,12 @@ impl Plan {
             return plan;
         };
         match sabotage {
-            // This needs times in which the records of commits cannot reach the journal.
+            // This sabotage is only noticed while the records of commits cannot reach the journal.
             StandbySabotage::EffectsPrecedeTheRecord => {
                 standbys.cut_journal_off(dice, plan.estimate_ms);
             }
-            // Renewals of the lease are late, and records are added after another dispatcher has taken the lease.
+            // These sabotages are only noticed if renewals of the lease are late, and if records are added after
+            // another dispatcher has taken the lease.
             StandbySabotage::TenuresCountFromTheAnswer | StandbySabotage::TheEndIsNotRead => {
                 standbys.late_once_in = 4;
                 standbys.cut_journal_off(dice, plan.estimate_ms);

@@ -80,7 +80,8 @@ const RIGHT_ROWS: Aim = Aim {
     goal: Limit::AtLeast(0.95),
     limit: Limit::AtLeast(0.85),
 };
-/// In this aim and in `RIGHT_LISTED`, only known values with a fetched page count.
+/// The share of wrong known values that are listed as doubts. Only values whose page was fetched are counted, here and
+/// in `RIGHT_LISTED`.
 const WRONG_LISTED: Aim = Aim {
     what: "wrong known values that are listed, share",
     goal: Limit::AtLeast(0.99),

@@ -46,7 +46,7 @@ struct Counts {
     read: f64,
     truly: f64,
     lists: f64,
-    /// The chain of processors that was learned last.
+    /// The chain of processors that was learned in the last draw, as text.
     chain: String,
 }
 

@@ -31,9 +31,9 @@ impl PageHistory {
         if let Some(last) = self.checked {
             let gap_ms = i64::from(night - last) * DAY_MS;
             self.rate = self.rate.after_check(gap_ms, changed);
-            // Nutch's `AdaptiveFetchSchedule` with its default rates.
+            // The next interval in days, as Nutch's `AdaptiveFetchSchedule` computes it by default.
             self.nutch = (self.nutch * if changed { 0.8 } else { 1.4 }).clamp(1.0 / 24.0, 365.0);
-            // StormCrawler's `AdaptiveScheduler` with its default rates.
+            // The next interval in days, as StormCrawler's `AdaptiveScheduler` computes it by default.
             let least = 1.0 / 24.0;
             self.storm = match changed {
                 true => 0.5 * self.storm + 0.5 * least,
