@@ -7,7 +7,7 @@ use super::thing::{Thing, escape_html, nonempty_values};
 use crate::sites::Values;
 
 /// Values in JSON-LD. The classes on the page contain hashes that are new on each page, as on some servers.
-pub fn linked_data(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_linked_data(thing: &mut Thing) -> (String, Values) {
     let data = json!({
         "@context": "https://schema.org",
         "@graph": [
@@ -42,7 +42,7 @@ pub fn linked_data(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Values in microdata. The page also has microdata of other things of the same kind.
-pub fn microdata(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_microdata(thing: &mut Thing) -> (String, Values) {
     let others = (0..2).map(|by| {
         let other = thing.other_thing(by);
         format!(
@@ -80,7 +80,7 @@ pub fn microdata(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Values in attributes. The visible texts are different.
-pub fn attributes(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_attributes(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1><img class=\"logo\" src=\"/logos/{}.png\" alt=\"{}\"><time datetime=\"{}\">lately</time>\
          <a class=\"call\" href=\"tel:{}\">Call us</a><a class=\"button\" href=\"https://{}.example/\">Website</a>\
@@ -109,7 +109,7 @@ pub fn attributes(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Values as JSON in the page, which a script shows.
-pub fn data_script(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_data_script(thing: &mut Thing) -> (String, Values) {
     let others: Vec<_> = (0..2)
         .map(|by| json!({"title": thing.other_thing(by).name, "maker": {"label": thing.other_thing(by).maker}}))
         .collect();
@@ -139,7 +139,7 @@ pub fn data_script(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Values in a script that assigns them to a variable.
-pub fn state_script(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_state_script(thing: &mut Thing) -> (String, Values) {
     let state = json!({
         "thing": {"title": thing.name, "maker": thing.maker, "city": thing.city, "cents": thing.price},
         "user": null,
@@ -158,7 +158,7 @@ pub fn state_script(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Values that are only in `meta` elements, among other such elements.
-pub fn meta(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_meta(thing: &mut Thing) -> (String, Values) {
     let head = format!(
         "<title>{0} - Made Things</title><meta property=\"og:title\" content=\"{0} - Made Things\">\
          <meta property=\"og:site_name\" content=\"Made Things\"><meta name=\"author\" content=\"{1}\">\

@@ -5,7 +5,7 @@ use super::thing::{Thing, escape_html, nonempty_values};
 use crate::sites::Values;
 
 /// A table with a label and a value in each row. The order of rows varies, and some are missing.
-pub fn rows(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_rows(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| {
         format!("<tr><th>{label}</th><td>{}</td></tr>", escape_html(value))
     };
@@ -42,7 +42,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
 }
 
 /// A table with the labels in its first row and the values in its second.
-pub fn columns(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_columns(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>Product data</h1><h2>{}</h2><table border=1><thead><tr><td>Maker</td><td>Colour</td><td>Made in</td>\
          <td>Price</td></tr></thead><tbody><tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr></tbody></table>\
@@ -78,7 +78,7 @@ pub fn columns(thing: &mut Thing) -> (String, Values) {
 
 /// A German description list. A label may have several values. Numbers and dates are in German notation; records have
 /// them in plain form.
-pub fn definitions(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_definitions(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| format!("<dt>{label}</dt><dd>{}</dd>", escape_html(value));
     let rows = vec![
         row("Hersteller:", &thing.maker),
@@ -116,7 +116,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Values on cards. The classes are utility classes: they describe the appearance of an element, not its meaning.
-pub fn cards(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_cards(thing: &mut Thing) -> (String, Values) {
     let card = |label: &str, value: &str| {
         format!(
             "<div class=\"p-4 rounded-lg shadow\"><div class=\"text-sm text-gray-500\">{label}</div>\
@@ -152,7 +152,7 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Values in lists that are nested in the items of another list.
-pub fn nested_lists(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_nested_lists(thing: &mut Thing) -> (String, Values) {
     let list = |label: &str, values: &[String]| {
         format!(
             "<li>{label}<ul>{}</ul></li>",

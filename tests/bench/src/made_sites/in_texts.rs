@@ -5,7 +5,7 @@ use super::thing::{Thing, escape_html, nonempty_values};
 use crate::sites::Values;
 
 /// Values that share one text with their label, such as `Maker: Smith`.
-pub fn prefixes(thing: &mut Thing) -> (String, Values) {
+pub fn format_with_prefixes(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| format!("<li>{label}: {}</li>", escape_html(value));
     let mut rows = vec![
         row("Maker", &thing.maker),
@@ -33,7 +33,7 @@ pub fn prefixes(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Values inside sentences.
-pub fn sentences(thing: &mut Thing) -> (String, Values) {
+pub fn format_as_sentences(thing: &mut Thing) -> (String, Values) {
     let first = match thing.draw_bool(50) {
         true => "<p>Welcome to our museum.</p>",
         false => "",
@@ -59,7 +59,7 @@ pub fn sentences(thing: &mut Thing) -> (String, Values) {
 }
 
 /// A German imprint: bold labels, and lines that end with `br`. Some lines are missing.
-pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
+pub fn format_with_line_breaks(thing: &mut Thing) -> (String, Values) {
     let fax = match thing.draw_bool(50) {
         true => format!("<b>Fax:</b> {}<br>", thing.other_thing(2).phone),
         false => String::new(),
@@ -91,7 +91,7 @@ pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Several values in one text, with separators between them.
-pub fn separators(thing: &mut Thing) -> (String, Values) {
+pub fn format_with_separators(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1><div class=\"byline\">by {}</div><div class=\"line\">{} | {} | {}</div>\
          <p class=\"tags\"><strong>Tags:</strong> {}</p>",
@@ -114,7 +114,7 @@ pub fn separators(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Labels in elements, each followed by its value as plain text.
-pub fn spans(thing: &mut Thing) -> (String, Values) {
+pub fn format_with_spans(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| {
         format!(
             "<p><span class=\"key\">{label}</span> {}</p>",
@@ -145,7 +145,7 @@ pub fn spans(thing: &mut Thing) -> (String, Values) {
 }
 
 /// Dates with the month in German, and numbers with units.
-pub fn long_date(thing: &mut Thing) -> (String, Values) {
+pub fn format_with_long_date(thing: &mut Thing) -> (String, Values) {
     const MONTHS: [&str; 12] = [
         "Januar",
         "Februar",

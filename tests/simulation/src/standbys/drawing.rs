@@ -17,8 +17,8 @@ impl Plan {
     pub(crate) fn with_standbys(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x57A4);
-        // Removes faults that only make sense in worlds with one dispatcher. For some of them, [`NodeFault`] has a similar
-        // fault that names the affected dispatcher.
+        // Removes faults that only make sense in worlds with one dispatcher. For some of them, [`NodeFault`] has a
+        // similar fault that names the affected dispatcher.
         plan.faults.retain(|(_, fault)| {
             !matches!(
                 fault,
