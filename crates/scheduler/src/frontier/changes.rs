@@ -13,6 +13,7 @@
 mod applied;
 mod applying;
 mod changed_rows;
+mod encoding;
 mod noted_rows;
 mod recording;
 mod tables;

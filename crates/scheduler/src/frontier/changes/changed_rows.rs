@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// SQLite's own table of the last ids of tables that never reuse one. It takes no triggers.
 pub(super) const SEQUENCES: &str = "sqlite_sequence";
 
-/// Rows of a table that have changed in the same way.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+/// Rows of a table that have changed in the same way. [`Encoder`](super::encoding::Encoder) writes them in this form.
+#[derive(Debug, PartialEq, Deserialize)]
 pub(super) struct ChangedRows<'a> {
     #[serde(borrow)]
     pub(super) table: Cow<'a, str>,
@@ -69,18 +69,14 @@ pub(super) fn equality_condition(columns: &[impl AsRef<str>]) -> String {
     equal.join(" AND ")
 }
 
-pub(super) fn encode(changed: &Vec<ChangedRows<'_>>) -> Vec<u8> {
-    postcard::to_stdvec(changed).expect("it holds only types that postcard can encode")
-}
-
-impl Cell<'static> {
-    pub(super) fn of(value: ValueRef<'_>) -> Cell<'static> {
+impl<'a> Cell<'a> {
+    pub(super) fn of(value: ValueRef<'a>) -> Cell<'a> {
         match value {
             ValueRef::Null => Cell::Null,
             ValueRef::Integer(number) => Cell::Integer(number),
             ValueRef::Real(number) => Cell::Real(number),
-            ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned().into()),
-            ValueRef::Blob(bytes) => Cell::Blob(bytes.to_owned().into()),
+            ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text)),
+            ValueRef::Blob(bytes) => Cell::Blob(bytes.into()),
         }
     }
 }

@@ -4,15 +4,16 @@
 //! times as long: SQLite then keeps what it needs to undo the statement alone. So triggers are left for the rows that a
 //! hook is not told of, and for columns that seldom change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::hooks::Action;
 use rusqlite::{Connection, Error, Result};
 
-use super::changed_rows::{Cell, Change, ChangedRows, SEQUENCES, encode};
-use super::noted_rows::{KeyPart, MOST_KEYS, NotedRows, number_key};
+use super::changed_rows::{Cell, Change, SEQUENCES};
+use super::encoding::{Encoder, Group};
+use super::noted_rows::{KeyPart, MOST_KEYS, NotedRows};
 use super::tables::{NOTE_ROW, Table, sequences, tables};
 
 /// Notes changed rows on one connection.
@@ -29,7 +30,8 @@ impl Recorder {
         // Without this, a row that an INSERT OR REPLACE deletes would not be noted.
         db.pragma_update(None, "recursive_triggers", true)?;
         let tables = tables(db)?;
-        let noted = Arc::new(Mutex::new(NotedRows::of_tables(tables.len())));
+        let has_numbers = tables.iter().map(Table::has_numbers);
+        let noted = Arc::new(Mutex::new(NotedRows::of_tables(has_numbers)));
         begin_hook(db, &tables, Arc::clone(&noted))?;
         begin_triggers(db, &tables, Arc::clone(&noted))?;
         Ok(Recorder {
@@ -41,38 +43,35 @@ impl Recorder {
 
     /// The changes since the last call. Empty if there are none.
     pub(in crate::frontier) fn take_changes(&mut self, db: &Connection) -> Result<Vec<u8>> {
-        let noted = lock(&self.noted).take();
-        if noted.iter().all(BTreeMap::is_empty) {
-            return Ok(Vec::new());
-        }
-        let mut changed = Vec::new();
+        let noted = {
+            let mut noted = lock(&self.noted);
+            if noted.is_empty() {
+                return Ok(Vec::new());
+            }
+            noted.take()
+        };
+        let mut changes = Encoder::default();
         for (table, noted) in self.tables.iter().zip(noted) {
-            changed.extend(table.read_rows(db, noted)?);
+            table.encode_rows(db, noted, &mut changes)?;
         }
         // A number in SQLite's own table changes only together with a row of the table that it counts for.
-        changed.extend(self.take_changed_sequences(db)?);
-        Ok(match changed.is_empty() {
-            true => Vec::new(),
-            false => encode(&changed),
-        })
+        self.encode_changed_sequences(db, &mut changes)?;
+        Ok(changes.finish())
     }
 
-    fn take_changed_sequences(&mut self, db: &Connection) -> Result<Option<ChangedRows<'static>>> {
+    fn encode_changed_sequences(&mut self, db: &Connection, changes: &mut Encoder) -> Result<()> {
         let now = sequences(db)?;
         let changed = now
             .iter()
             .filter(|(name, last)| self.sequences.get(*name) != Some(last));
-        let values: Vec<Cell<'static>> = changed
-            .flat_map(|(name, last)| [Cell::Text(name.clone().into()), Cell::Integer(*last)])
-            .collect();
+        let mut group = Group::new(SEQUENCES, Change::Whole, vec!["name", "seq"], 1);
+        for (name, last) in changed {
+            group.push(&Cell::Text(name.into()));
+            group.push(&Cell::Integer(*last));
+        }
+        changes.add(&group);
         self.sequences = now;
-        Ok((!values.is_empty()).then(|| ChangedRows {
-            table: SEQUENCES.into(),
-            change: Change::Whole,
-            columns: vec!["name".into(), "seq".into()],
-            keys: 1,
-            values,
-        }))
+        Ok(())
     }
 }
 
@@ -80,7 +79,7 @@ impl Recorder {
 fn begin_hook(db: &mut Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>>) -> Result<()> {
     let hooked = tables.iter().enumerate();
     let hooked = hooked.filter(|(_, table)| table.has_numbers());
-    let hooked: BTreeMap<String, (usize, i64, i64)> = hooked
+    let hooked: HashMap<String, (usize, i64, i64)> = hooked
         .map(|(number, table)| {
             let (all, often_changed) = (table.all_columns_mask(), table.often_changed_mask());
             (table.name().to_owned(), (number, all, often_changed))
@@ -97,7 +96,7 @@ fn begin_hook(db: &mut Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>
             _ => 0,
         };
         if columns != 0 && database == "main" {
-            lock(&noted).note(number, number_key(row), columns);
+            lock(&noted).note_number(number, row, columns);
         }
     };
     db.update_hook(Some(note))

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, Result, params_from_iter};
+use rusqlite::{CachedStatement, Connection, Result, Row, params_from_iter};
 
 use super::applied::{OWN_META, OWN_TABLES};
-use super::changed_rows::{Cell, Change, ChangedRows, SEQUENCES, equality_condition};
-use super::noted_rows::{Key, KeyPart, MOST_KEYS};
+use super::changed_rows::{Cell, Change, SEQUENCES, equality_condition};
+use super::encoding::{Encoder, Group};
+use super::noted_rows::{Key, MOST_KEYS, TableRows};
 
 /// The name of the SQL function with which triggers note a changed row.
 pub(super) const NOTE_ROW: &str = "note_changed_row";
@@ -210,74 +211,146 @@ impl Table {
     }
 
     /// Reads the noted rows as they are now.
-    pub(super) fn read_rows(
+    pub(super) fn encode_rows(
         &self,
         db: &Connection,
-        noted: BTreeMap<Key, i64>,
-    ) -> Result<Vec<ChangedRows<'static>>> {
-        let mut by_columns: BTreeMap<i64, Vec<Key>> = BTreeMap::new();
-        for (key, columns) in noted {
-            by_columns.entry(columns).or_default().push(key);
+        noted: TableRows,
+        changes: &mut Encoder,
+    ) -> Result<()> {
+        let mut gone = self.group(Change::Gone, 0);
+        match noted {
+            TableRows::Numbered(rows) => {
+                for (columns, numbers) in by_columns(merged(rows)) {
+                    let mut group = self.group(self.change_of(columns), columns);
+                    self.read_numbered(db, &numbers, &mut group, &mut gone)?;
+                    changes.add(&group);
+                }
+            }
+            TableRows::Keyed(rows) => {
+                for (columns, keys) in by_columns(rows) {
+                    let mut group = self.group(self.change_of(columns), columns);
+                    self.read_keyed(db, &keys, &mut group, &mut gone)?;
+                    changes.add(&group);
+                }
+            }
         }
-        let mut gone = self.changed_rows(Change::Gone, 0);
-        let mut changed = Vec::new();
-        for (columns, keys) in by_columns {
-            let change = match columns == self.all_columns_mask() {
-                true => Change::Whole,
-                false => Change::Some,
-            };
-            let mut some = self.changed_rows(change, columns);
-            self.read_values(db, &keys, &mut some, &mut gone)?;
-            changed.push(some);
-        }
-        changed.push(gone);
-        changed.retain(|some| !some.values.is_empty());
-        Ok(changed)
+        changes.add(&gone);
+        Ok(())
     }
 
-    /// Begins a set of changed rows, with the columns of the key and those in `columns`, but without rows.
-    fn changed_rows(&self, change: Change, columns: i64) -> ChangedRows<'static> {
+    fn change_of(&self, columns: i64) -> Change {
+        match columns == self.all_columns_mask() {
+            true => Change::Whole,
+            false => Change::Some,
+        }
+    }
+
+    /// Begins a group of changed rows, with the columns of the key and those in `columns`, but without rows.
+    fn group(&self, change: Change, columns: i64) -> Group<'_> {
         let others = (0..self.columns.len()).filter(|at| (columns >> at) & 1 == 1);
         let others = others.filter(|at| !self.key.contains(at));
         let named = self.key.iter().copied().chain(others);
-        ChangedRows {
-            table: self.name.clone().into(),
-            change,
-            columns: named.map(|at| self.columns[at].clone().into()).collect(),
-            keys: self.key.len(),
-            values: Vec::new(),
-        }
+        let named = named.map(|at| self.columns[at].as_str());
+        Group::new(&self.name, change, named.collect(), self.key.len())
     }
 
-    fn read_values(
+    /// Reads rows by their numbers, which are sorted. Rows that are fed together have neighbouring numbers, so a
+    /// statement reads a whole run of them.
+    fn read_numbered(
+        &self,
+        db: &Connection,
+        numbers: &[i64],
+        group: &mut Group<'_>,
+        gone: &mut Group<'_>,
+    ) -> Result<()> {
+        let key = group.columns[0];
+        let condition = format!("{key} BETWEEN ?1 AND ?2 ORDER BY {key}");
+        let mut select = self.select(db, group, &condition)?;
+        for run in numbers.chunk_by(|number, next| number + 1 == *next) {
+            let (first, last) = (run[0], run[run.len() - 1]);
+            let mut found = select.query([first, last])?;
+            let mut expected = run.iter();
+            while let Some(row) = found.next()? {
+                let number: i64 = row.get(0)?;
+                push_missing(&mut expected, number, gone);
+                push_row(row, group)?;
+            }
+            expected.for_each(|missing| gone.push(&Cell::Integer(*missing)));
+        }
+        Ok(())
+    }
+
+    fn read_keyed(
         &self,
         db: &Connection,
         keys: &[Key],
-        some: &mut ChangedRows<'static>,
-        gone: &mut ChangedRows<'static>,
+        group: &mut Group<'_>,
+        gone: &mut Group<'_>,
     ) -> Result<()> {
-        let count = some.columns.len();
-        let mut select = db.prepare_cached(&format!(
-            "SELECT {} FROM main.{} WHERE {}",
-            some.columns.join(", "),
-            self.name,
-            equality_condition(&some.columns[..self.key.len()])
-        ))?;
-        some.values.reserve(count * keys.len());
+        let condition = equality_condition(&group.columns[..self.key.len()]);
+        let mut select = self.select(db, group, &condition)?;
         for key in keys {
             let key = &key[..self.key.len()];
             let mut found = select.query(params_from_iter(key))?;
             match found.next()? {
-                Some(row) => {
-                    for at in 0..count {
-                        some.values.push(Cell::of(row.get_ref(at)?));
-                    }
-                }
-                None => gone.values.extend(key.iter().map(KeyPart::to_cell)),
+                Some(row) => push_row(row, group)?,
+                None => key.iter().for_each(|part| gone.push(&part.as_cell())),
             }
         }
         Ok(())
     }
+
+    fn select<'db>(
+        &self,
+        db: &'db Connection,
+        group: &Group<'_>,
+        condition: &str,
+    ) -> Result<CachedStatement<'db>> {
+        db.prepare_cached(&format!(
+            "SELECT {} FROM main.{} WHERE {condition}",
+            group.columns.join(", "),
+            self.name,
+        ))
+    }
+}
+
+/// Each row once, sorted by number, with all columns that were noted for it.
+fn merged(mut rows: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    rows.sort_unstable();
+    rows.dedup_by(|row, before| {
+        let is_same = row.0 == before.0;
+        if is_same {
+            before.1 |= row.1;
+        }
+        is_same
+    });
+    rows
+}
+
+/// The keys of the rows in which the same columns have changed, in their order.
+fn by_columns<K>(rows: impl IntoIterator<Item = (K, i64)>) -> BTreeMap<i64, Vec<K>> {
+    let mut by_columns: BTreeMap<i64, Vec<K>> = BTreeMap::new();
+    for (key, columns) in rows {
+        by_columns.entry(columns).or_default().push(key);
+    }
+    by_columns
+}
+
+/// Notes the numbers before `found` as those of rows that are gone.
+fn push_missing(expected: &mut std::slice::Iter<'_, i64>, found: i64, gone: &mut Group<'_>) {
+    for number in expected {
+        if *number == found {
+            return;
+        }
+        gone.push(&Cell::Integer(*number));
+    }
+}
+
+fn push_row(row: &Row<'_>, group: &mut Group<'_>) -> Result<()> {
+    for at in 0..group.columns.len() {
+        group.push(&Cell::of(row.get_ref(at)?));
+    }
+    Ok(())
 }
 
 /// The shared contents of a file, row by row, to compare two files.
