@@ -29,6 +29,7 @@ use self::backoff::Backoffs;
 use self::changes::Recorder;
 use self::context::Context;
 use self::crawls_in_memory::CrawlsInMemory;
+use self::database::Database;
 use self::doubts::Doubts;
 use self::holding::Holding;
 use self::lanes::Lanes;
@@ -60,6 +61,7 @@ mod crawl_rows;
 mod crawl_status;
 mod crawls;
 mod crawls_in_memory;
+mod database;
 mod doubts;
 mod epochs;
 mod error;
@@ -210,8 +212,9 @@ impl Frontier {
             db.execute_batch("COMMIT").map_err(fault)?;
             seen.delete_merged_files();
         }
+        let notes = recorder.as_ref().map(Recorder::code_notes);
         let cx = Context {
-            db,
+            db: Database::new(db, notes),
             seen,
             sites: Names::for_sites(),
             records: Names::for_records(),

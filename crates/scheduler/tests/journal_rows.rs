@@ -69,7 +69,7 @@ fn a_copy_that_applies_all_changes_is_equal_after_each_commit() {
         "INSERT INTO task_rows (crawl, site, priority, depth, rank, url) VALUES (1, 1, 50, 0, 0, '2/')",
         "UPDATE task_rows SET state = 1, attempt = attempt + 1; UPDATE sites SET due_at_ms = 7 WHERE id = 2",
         "UPDATE task_rows SET outcome = 'ok', state = 2; DELETE FROM sites WHERE name = 'b.org'",
-        "INSERT INTO task_records VALUES (1, 1, 0), (1, 2, 1); DELETE FROM task_records WHERE record = 1",
+        "INSERT INTO tries VALUES (1, 1, 'crashed', NULL, 1), (1, 2, 'ok', 200, 1); DELETE FROM tries WHERE ended_at_ms = 1",
         "INSERT INTO check_rates VALUES (1, 1, 1, 1), (1, 1, 2, 1); UPDATE check_rates SET pages = 2 WHERE slot = 2",
         "DELETE FROM task_rows",
     ]);

@@ -21,5 +21,5 @@ mod tables;
 pub(super) use self::applied::delete_own_rows;
 pub use self::applied::{Applied, is_unused, note_applied_position, read_applied_position};
 pub use self::applying::{apply_changes, apply_commits};
-pub(super) use self::recording::Recorder;
+pub(super) use self::recording::{CodeNotes, Recorder};
 pub use self::tables::shared_rows;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::Connection;
 use webfill_wire::{CrawlKey, Outcome};
 
 use super::app_tallies::AppTallies;
@@ -10,6 +9,7 @@ use super::application_limits::LimitedApplications;
 use super::backoff::Backoffs;
 use super::changes::Recorder;
 use super::crawls_in_memory::CrawlsInMemory;
+use super::database::Database;
 use super::doubts::Doubts;
 use super::epochs::Epoch;
 use super::holding::Holding;
@@ -26,7 +26,7 @@ use crate::seen::SeenUrls;
 /// The parts of the frontier, which all of its operations share.
 #[derive(Debug)]
 pub(super) struct Context {
-    pub(super) db: Connection,
+    pub(super) db: Database,
     pub(super) seen: SeenUrls,
     pub(super) sites: Names,
     pub(super) records: Names,

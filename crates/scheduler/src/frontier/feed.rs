@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-use rusqlite::{Connection, Result, params};
+use rusqlite::{Result, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, LinkKind, Reason};
 
 use self::sums::FedSite;
 use super::context::Context;
 use super::crawl::Crawl;
+use super::database::Database;
 use super::lanes::Lanes;
-use super::model::{Candidate, FeedTally, LinkContext, Refused, SiteId};
+use super::model::{Candidate, FeedTally, LinkContext, Refused, SiteId, TaskId};
 use super::names::Names;
 use super::new_tasks::{NewTask, NewTasks};
 use super::page_checks::Ranks;
@@ -119,7 +120,7 @@ pub(super) fn begin_feed(cx: &mut Context, key: CrawlKey, now_ms: i64) -> FeedBa
 
 /// A batch of candidates of one crawl. Its additions to the counts of sites are written once, when it is finished.
 pub(super) struct FeedBatch<'a> {
-    pub(super) db: &'a Connection,
+    pub(super) db: &'a Database,
     pub(super) seen: &'a mut SeenUrls,
     trickles: &'a mut SlowedBranches,
     site_names: &'a mut Names,
@@ -382,6 +383,7 @@ impl FeedBatch<'_> {
         let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";
         for record in context.records {
             self.db.prepare_cached(sql)?.execute([task, *record])?;
+            self.db.note_task_record(task as TaskId, *record);
         }
         self.seen.insert(key, task as u64);
         self.count_accepted(site.id, context.priority);

@@ -5,11 +5,12 @@
 //! Tasks that the previous run has left in the queue stay there, with their ranks: a rank is a time, so waiting tasks
 //! move to the front (see [`revisit`](crate::revisit)).
 
-use rusqlite::{Connection, OptionalExtension, Result, params};
+use rusqlite::{OptionalExtension, Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::CrawlKey;
 
 use super::context::Context;
+use super::database::Database;
 use super::feed::FeedBatch;
 use super::model::{LinkContext, SiteId, TaskId};
 use super::parts::Runs;
@@ -17,9 +18,14 @@ use super::schema::{DONE, QUEUED};
 use super::{FrontierError, crawl_rows, unlinked};
 
 /// Begins a run: the input is read from its beginning, and the counters and the sites' budgets start over.
-pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
+pub(super) fn begin_run(db: &Database, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET accepted = queued, taken = 0 WHERE crawl = ?1";
     db.execute(sql, [crawl])?;
+    let mut select = db.prepare_cached("SELECT site FROM crawl_sites WHERE crawl = ?1")?;
+    let mut sites = select.query([crawl])?;
+    while let Some(row) = sites.next()? {
+        db.note_crawl_site(crawl, row.get(0)?);
+    }
     for table in ["outcomes", "skipped", "unmatched_pages", "listed_rows"] {
         db.execute(&format!("DELETE FROM {table} WHERE crawl = ?1"), [crawl])?;
     }
@@ -88,6 +94,7 @@ impl FeedBatch<'_> {
             self.db
                 .prepare_cached(sql)?
                 .execute([task as i64, *record])?;
+            self.db.note_task_record(task, *record);
         }
         unlinked::mark_page_found(self, task)?;
         self.count_accepted(site, context.priority);

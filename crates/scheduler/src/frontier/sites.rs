@@ -12,6 +12,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;
 
+use super::database::Database;
 use super::model::{Clock, NextCrawl, SiteDue, SiteId, SiteRule};
 
 /// A site's row. The lane of the crawl that is next there is looked up separately.
@@ -193,7 +194,7 @@ pub(super) fn add_queued(db: &Connection, site: SiteId, n: u64, priority: u8) ->
 /// Adds new tasks (`accepted`) and newly queued ones to the counts of a crawl at a site. Returns how many tasks the
 /// crawl has had at the site in all.
 pub(super) fn add_fed_to_crawl_share(
-    db: &Connection,
+    db: &Database,
     (crawl, site): (CrawlKey, SiteId),
     accepted: u64,
     queued: u64,
@@ -211,6 +212,7 @@ pub(super) fn add_fed_to_crawl_share(
                    WHERE crawl = ?1 AND site = ?2";
         let values = params![crawl, site, in_all as i64, queued as i64];
         db.prepare_cached(sql)?.execute(values)?;
+        db.note_crawl_site(crawl, site);
         return Ok(in_all);
     }
     // A crawl that is new at the site is served after those that wait already.
@@ -222,12 +224,13 @@ pub(super) fn add_fed_to_crawl_share(
     let (in_all_now, queued) = (in_all as i64, queued as i64);
     let values = params![crawl, site, in_all_now, queued, priority, last_turn];
     db.prepare_cached(sql)?.execute(values)?;
+    db.note_crawl_site(crawl, site);
     Ok(in_all)
 }
 
 /// Adds tasks back to the count of a crawl at a site, after they were handed out. The row must exist.
 pub(super) fn add_to_crawl_share(
-    db: &Connection,
+    db: &Database,
     site: SiteId,
     crawl: CrawlKey,
     n: u64,
@@ -238,6 +241,7 @@ pub(super) fn add_to_crawl_share(
                WHERE crawl = ?1 AND site = ?2";
     let values = params![crawl, site, n as i64, priority];
     db.prepare_cached(sql)?.execute(values)?;
+    db.note_crawl_site(crawl, site);
     Ok(())
 }
 
@@ -245,7 +249,7 @@ pub(super) fn add_to_crawl_share(
 /// after all other crawls, and the tasks count against its run's budget. Its priority becomes that of its next task: in
 /// a run of a watch, the one with the lowest rank. The site's own count is left to [`subtract_queued`].
 pub(super) fn subtract_from_crawl_share(
-    db: &Connection,
+    db: &Database,
     site: SiteId,
     crawl: CrawlKey,
     n: u64,
@@ -264,6 +268,7 @@ pub(super) fn subtract_from_crawl_share(
                WHERE crawl = ?1 AND site = ?2";
     let values = params![crawl, site, n as i64, served_at_turn];
     db.prepare_cached(sql)?.execute(values)?;
+    db.note_crawl_site(crawl, site);
     Ok(())
 }
 
@@ -330,19 +335,16 @@ fn turns_in_order(
 }
 
 /// Makes a site skip a crawl that hands nothing out, until [`release_crawl_at`].
-pub(super) fn hold_crawl_at(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()> {
+pub(super) fn hold_crawl_at(db: &Database, site: SiteId, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET top_priority = 0 WHERE crawl = ?1 AND site = ?2";
     db.prepare_cached(sql)?.execute(params![crawl, site])?;
+    db.note_crawl_site(crawl, site);
     Ok(())
 }
 
 /// Ends the hold of a crawl at a site, which skipped it until now. Returns the priority of its tasks, if the site is in
 /// memory.
-pub(super) fn release_crawl_at(
-    db: &Connection,
-    site: SiteId,
-    crawl: CrawlKey,
-) -> Result<Option<u8>> {
+pub(super) fn release_crawl_at(db: &Database, site: SiteId, crawl: CrawlKey) -> Result<Option<u8>> {
     subtract_from_crawl_share(db, site, crawl, 0, None)?;
     let sql = "SELECT top_priority FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
     let mut select = db.prepare_cached(sql)?;

@@ -10,11 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::hooks::Action;
 use rusqlite::{Connection, Error, Result};
+use webfill_wire::CrawlKey;
 
 use super::changed_rows::{Cell, Change, SEQUENCES};
 use super::encoding::{Encoder, Group};
 use super::noted_rows::{KeyPart, MOST_KEYS, NotedRows};
-use super::tables::{NOTE_ROW, Table, sequences, tables};
+use super::tables::{CRAWL_SITES, NOTE_ROW, TASK_RECORDS, Table, sequences, tables};
+use crate::frontier::SiteId;
 
 /// Notes changed rows on one connection.
 #[derive(Debug)]
@@ -39,6 +41,21 @@ impl Recorder {
             noted,
             sequences: sequences(db)?,
         })
+    }
+
+    /// With these, code notes changes that are not noted otherwise.
+    pub(in crate::frontier) fn code_notes(&self) -> CodeNotes {
+        let find = |name: &str| {
+            let mut tables = self.tables.iter().enumerate();
+            let found = tables.find(|(_, table)| table.name() == name);
+            let (number, table) = found.expect("the schema has the table");
+            (number, table.all_columns_mask())
+        };
+        CodeNotes {
+            noted: Arc::clone(&self.noted),
+            crawl_sites: find(CRAWL_SITES),
+            task_records: find(TASK_RECORDS),
+        }
     }
 
     /// The changes since the last call. Empty if there are none.
@@ -72,6 +89,32 @@ impl Recorder {
         changes.add(&group);
         self.sequences = now;
         Ok(())
+    }
+}
+
+/// Notes of code about rows that neither the hook nor a trigger sees.
+#[derive(Debug, Clone)]
+pub(in crate::frontier) struct CodeNotes {
+    noted: Arc<Mutex<NotedRows>>,
+    /// The number and the columns of each table.
+    crawl_sites: (usize, i64),
+    task_records: (usize, i64),
+}
+
+impl CodeNotes {
+    /// Notes that a crawl's row of a site is new, or has changed.
+    pub(in crate::frontier) fn note_crawl_site(&self, crawl: CrawlKey, site: SiteId) {
+        self.note(self.crawl_sites, [crawl.0, site.0]);
+    }
+
+    /// Notes that a record's row of a task is new.
+    pub(in crate::frontier) fn note_task_record(&self, task: i64, record: i64) {
+        self.note(self.task_records, [task, record]);
+    }
+
+    fn note(&self, (table, columns): (usize, i64), [first, second]: [i64; 2]) {
+        let key = [first, second, 0].map(KeyPart::Integer);
+        lock(&self.noted).note(table, key, columns);
     }
 }
 

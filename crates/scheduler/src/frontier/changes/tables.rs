@@ -14,7 +14,7 @@ pub(super) const NOTE_ROW: &str = "note_changed_row";
 
 /// Of the tables that change most, the columns that the most frequent statements set. A change of one of these rows is
 /// noted as a change of all of these columns. They are short.
-const OFTEN_CHANGED: [(&str, &[&str]); 2] = [
+const OFTEN_CHANGED: [(&str, &[&str]); 3] = [
     (
         "task_rows",
         &[
@@ -43,7 +43,19 @@ const OFTEN_CHANGED: [(&str, &[&str]); 2] = [
             "address",
         ],
     ),
+    (
+        CRAWL_SITES,
+        &["accepted", "queued", "top_priority", "turn", "taken"],
+    ),
 ];
+
+/// Tables that change often although SQLite does not identify their rows by numbers, so that no hook sees them. Code
+/// that inserts into them, or sets columns of [`OFTEN_CHANGED`], must note the row itself (see [`CodeNotes`]).
+///
+/// [`CodeNotes`]: super::recording::CodeNotes
+pub(super) const NOTED_BY_CODE: [&str; 2] = [CRAWL_SITES, TASK_RECORDS];
+pub(super) const CRAWL_SITES: &str = "crawl_sites";
+pub(super) const TASK_RECORDS: &str = "task_records";
 
 #[derive(Debug)]
 pub(super) struct Table {
@@ -143,7 +155,8 @@ impl Table {
             .map(|at| self.columns[*at].as_str())
             .collect();
         let (inserted, deleted) = (self.condition("NEW"), self.condition("OLD"));
-        let note_new = match self.has_numbers {
+        let is_new_seen = self.has_numbers || NOTED_BY_CODE.contains(&name.as_str());
+        let note_new = match is_new_seen {
             true => String::new(),
             false => format!(
                 "CREATE TEMP TRIGGER note_new_{name} AFTER INSERT ON main.{name} {inserted} BEGIN {} END;",
