@@ -6,9 +6,9 @@
 //! and any other gets the same values. Tables and columns are named, so a file with further columns can take changes of
 //! a program that does not know them.
 //!
-//! Rows are noted by a hook and by temporary triggers, which belong to the connection and not to the file. Data of a file
-//! about itself are left out: the runs of its index of seen URLs, when it was created, and how far the journal is
-//! applied.
+//! Rows are noted by a hook, by code, and by temporary triggers, which belong to the connection and not to the file. Data
+//! of a file about itself are left out: the runs of its index of seen URLs, when it was created, and how far the journal
+//! is applied.
 
 mod applied;
 mod applying;
