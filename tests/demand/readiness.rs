@@ -170,8 +170,8 @@ fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let mut hellos = 0;
     while hellos < 3 {
         let frames = socket.recv_multipart(0).expect("a hello");
-        // Only frames that begin with 0 are counted. The others repeat the hello for old dispatchers, which do not
-        // refuse.
+        // A supervisor says hello twice, in the new form and in an older one for older dispatchers. The new form begins
+        // with 0, and only it can be refused.
         if frames[1][0] == 0 {
             hellos += 1;
             // The refusal consists of the session and the range of versions that the dispatcher supports.

@@ -17,7 +17,7 @@ use crate::run::Processor;
 pub(crate) struct Columns {
     reading: Cell<Reading>,
     of_step: RefCell<HashMap<usize, Column>>,
-    /// Whether the notation of a value that was read alone depends on other values of its column.
+    /// Whether a single value, without the others of its column, could be read in more than one way, as "1,234" can.
     depends: Cell<bool>,
 }
 

@@ -158,7 +158,7 @@ impl Core {
             ControlRequest::Local(
                 LocalRequest::FeedSeeds { .. } | LocalRequest::FeedRequests { .. },
             ) if self.cx.surroundings.low_disk.is_some() => {
-                // No answer is needed: `webfill crawl` repeats its request until it gets one.
+                // While the disk is almost full, the request may stay unanswered: `webfill crawl` sends it again.
                 Ok(Reply::Later)
             }
             ControlRequest::Feed { .. } if self.cx.surroundings.low_disk.is_some() => {

@@ -123,7 +123,7 @@ impl Votes {
 }
 
 /// The value that most sites state; for lists, the values that at least half of the sites state.
-pub fn vote(votes: &Votes) -> Choices {
+pub fn choose_by_majority(votes: &Votes) -> Choices {
     let mut shares = votes.sum_weights(|_| 1.0);
     for (ballot, shares) in votes.items.iter().zip(&mut shares) {
         shares
@@ -339,7 +339,7 @@ pub fn ltm(votes: &Votes) -> Choices {
 pub type Method = (&'static str, fn(&Votes) -> Choices);
 
 pub const METHODS: [Method; 6] = [
-    ("vote", vote),
+    ("vote", choose_by_majority),
     ("TruthFinder", truth_finder),
     ("Accu", accu),
     ("AccuCopy", accu_copy),

@@ -162,7 +162,7 @@ fn a_block_or_a_limit_leaves_the_pace_of_a_site_as_it_is() {
 
 /// Also tests a site whose delay was never known, because its robots.txt could not be fetched.
 #[test]
-fn a_site_in_the_window_that_was_forgotten_is_due_as_it_is_stored() {
+fn forgetting_a_sites_delay_makes_it_due_at_its_stored_time() {
     for delay_ms in [None, Some(15_000)] {
         let mut dispatch = dispatch(&[("a", 10)]);
         let mut stored = site(1, NOW + 60_000, Some("a"));

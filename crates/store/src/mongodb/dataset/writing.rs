@@ -84,7 +84,7 @@ fn is_top_level_member(name: &str) -> bool {
 fn new_value_expression(field: &FilledField) -> Result<RawDocumentBuf, Fault> {
     let found = bson(&field.value)?;
     let mut replaceable = RawArrayBuf::new();
-    // A value that is taken back is removed only where webfill has written a value. A missing field stays missing.
+    // A found value replaces what counts as missing. Null takes a value back, so it must not be written there.
     if !field.value.is_null() {
         replaceable.push(RawBson::Null);
         replaceable.push("");
