@@ -48,7 +48,7 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
         error,
         no_route: false,
         answered_at,
-        answer: answer_of(status, headers),
+        answer: classify_answer(status, headers),
         exchange: None,
     }
 }
