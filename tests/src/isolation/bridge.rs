@@ -31,7 +31,7 @@ impl Bridge {
         let network = Network {
             holder: holder.spawn().expect("unshare was found a moment ago"),
         };
-        network.wait_until_there();
+        network.wait_until_link_is_up();
         let (pid, ours) = (network.holder.id().to_string(), format!("m{number}"));
         let cable = [
             "link", "add", &ours, "type", "veth", "peer", "name", "its", "netns", &pid,

@@ -324,7 +324,7 @@ async fn load_sort_keys(
             .await?;
         for row in listed.rows {
             let value = match &row.fields {
-                Some(fields) => fields.get(column).and_then(SortValue::of),
+                Some(fields) => fields.get(column).and_then(SortValue::from_value),
                 None => {
                     let whole = browse.record(&row.key).await?;
                     whole.and_then(|whole| SortValue::from_value(&whole.document["fields"][column]))

@@ -105,7 +105,7 @@ pub(in crate::frontier) struct CodeNotes {
 impl CodeNotes {
     /// Notes that a crawl's row of a site is new, or has changed.
     pub(in crate::frontier) fn note_crawl_site(&self, crawl: CrawlKey, site: SiteId) {
-        self.note(self.crawl_sites, [crawl.0, site.0]);
+        self.note(self.crawl_sites, [i64::from(crawl), site.0]);
     }
 
     /// Notes that a record's row of a task is new.
