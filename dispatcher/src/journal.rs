@@ -199,6 +199,7 @@ async fn carry_out(
             JournalAnswer::Read {
                 records: page.records,
                 is_end: page.is_end,
+                cut_before: page.cut_before,
                 lease,
             }
         }

@@ -6,6 +6,8 @@
 //! - The [`lease`] says who may try to serve. It only saves the others the attempt: the numbers decide.
 //! - A standby reads the records in order, and applies each commit as soon as all of it is there ([`JournalReader`]).
 //! - A [`Member`] of the group does all of this in turn.
+//! - Old records are removed, and their numbers are then free again. So a reader refuses a record below the *cut*, even
+//!   if it is just the next one, and begins with a snapshot ([`JournalFault::Cut`]).
 //! - [`JournalBounds`] says when a snapshot is due, and how much of the journal is kept behind it.
 //!
 //! A dispatcher begins to serve with a record that says nothing but its epoch. From then on no record of an earlier

@@ -130,6 +130,21 @@ fn a_gap_and_an_earlier_epoch_are_faults() {
     );
 }
 
+/// A record under a number that was cut may be of a former dispatcher, even if it is just the next one.
+#[test]
+fn records_that_were_cut_are_not_applied() {
+    let mut reader = JournalReader::starting_after(4, 2);
+    let records = [5, 6].map(|number| changes_record(number, 2, b"", true));
+    let (number, cut_before) = (5, 6);
+    let cut = JournalFault::Cut { number, cut_before };
+    assert!(cut.needs_snapshot());
+    assert_eq!(reader.check_cut(&records, 6), Err(cut));
+    assert_eq!(reader.check_cut(&records, 5), Ok(()));
+    reader.add_record(records[0].clone()).unwrap();
+    assert_eq!(reader.check_cut(&records, 6), Ok(()), "one was read before");
+    assert_eq!(reader.check_cut(&[], 99), Ok(()));
+}
+
 #[test]
 fn a_lease_is_taken_once_it_was_not_renewed_for_its_time() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);

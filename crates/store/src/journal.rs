@@ -93,9 +93,12 @@ pub struct JournalPage {
     pub records: Vec<Record>,
     /// Whether the journal had no further record.
     pub is_end: bool,
+    /// The records of the journal begin with this number, or did so when these were read. Those with lower numbers must
+    /// not be applied: they may be of a former dispatcher, which has added them under numbers that were free again.
+    pub cut_before: u64,
 }
 
-/// The range of the journal's record numbers.
+/// The range of the journal's record numbers, without those that were cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JournalExtent {
     pub first: u64,
@@ -235,7 +238,8 @@ impl JournalStore {
         self.mongo.journal_extent(&self.group).await
     }
 
-    /// Removes all records with numbers below this one. The last record of the journal stays in any case.
+    /// Removes all records with numbers below this one. The last record of the journal stays in any case. From now on, a
+    /// record that is added under one of these numbers does not count.
     pub async fn cut_before(&self, number: u64) -> Result<(), StoreError> {
         self.mongo.cut_journal(&self.group, number).await
     }

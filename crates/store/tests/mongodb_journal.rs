@@ -153,9 +153,43 @@ async fn a_dispatcher_whose_numbers_were_cut_is_refused() {
         append(&other, &commits(21..=21, 2)).await,
         AppendAnswer::Added
     );
+    // A reader that has missed just these records sees that they do not count.
+    let page = other.read(10, MANY_BYTES).await.unwrap();
+    assert_eq!((page.records[0].number, page.records[0].epoch), (11, 1));
+    assert_eq!(page.cut_before, 20);
+    let extent = other.extent().await.unwrap().expect("records");
+    assert_eq!((extent.first, extent.last), (20, 21));
+    // The next cut removes them, even one that removes nothing else.
     other.cut_before(20).await.unwrap();
     let both = [commits(20..=20, 2), commits(21..=21, 2)].concat();
     assert_eq!(read_all(&other, 0, MANY_BYTES).await, both);
+}
+
+/// The number before which the journal is cut is stored before a record is removed. So a dispatcher that dies in
+/// between leaves records that do not count, and the next cut removes them.
+#[needs(mongod)]
+#[tokio::test]
+async fn a_cut_that_stopped_half_way_holds() {
+    let (journal, database) = fresh_journal().await;
+    append(&journal, &commits(1..=10, 1)).await;
+    assert_eq!(journal.read(0, MANY_BYTES).await.unwrap().cut_before, 0);
+    let client = Client::with_uri_str(database.uri()).await.unwrap();
+    let database = client.default_database().unwrap();
+    let cuts = database.collection::<Document>("dispatcher_journal_cut");
+    let half = doc! {"_id": GROUP, "before": 8_i64};
+    cuts.insert_one(half).await.unwrap();
+    assert_eq!(journal.read(0, MANY_BYTES).await.unwrap().cut_before, 8);
+    assert_eq!(journal.extent().await.unwrap().expect("records").first, 8);
+    // Another dispatcher that knows only an earlier snapshot does not take the number back.
+    journal.cut_before(5).await.unwrap();
+    assert_eq!(read_all(&journal, 0, MANY_BYTES).await, commits(5..=10, 1));
+    assert_eq!(journal.read(0, MANY_BYTES).await.unwrap().cut_before, 8);
+    journal.cut_before(9).await.unwrap();
+    assert_eq!(read_all(&journal, 0, MANY_BYTES).await, commits(9..=10, 1));
+    // The last record stays, and counts.
+    journal.cut_before(1_000).await.unwrap();
+    let page = journal.read(9, MANY_BYTES).await.unwrap();
+    assert_eq!((page.records, page.cut_before), (commits(10..=10, 1), 10));
 }
 
 #[needs(mongod)]

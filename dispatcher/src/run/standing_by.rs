@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use webfill_scheduler::frontier::{self, Applied};
-use webfill_scheduler::journal::{
-    JournalFault, Member, MemberTerms, Progress, ReadCommit, Snapshot, Survey,
-};
+use webfill_scheduler::journal::{Member, MemberTerms, Progress, ReadCommit, Snapshot, Survey};
 use webfill_service::boot_clock::boot_ms;
 use webfill_service::service_manager::ServiceManager;
 use webfill_service::signals::{self, SignalRequest};
@@ -238,7 +236,7 @@ impl<'a> StandingBy<'a> {
         // The next records are requested before these are applied, so that they arrive in the meantime.
         self.connection.send(self.member.take_requests());
         match progress {
-            Err(JournalFault::Gap { .. }) if !self.is_foreign => {
+            Err(fault) if fault.needs_snapshot() && !self.is_foreign => {
                 // An answer may have been sent before a snapshot that is being received, or that was received since.
                 if matches!(self.phase, Phase::Reading) {
                     self.phase = Phase::Missing;

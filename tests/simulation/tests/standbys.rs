@@ -165,6 +165,11 @@ fn files_that_are_ahead_of_the_journal_are_found() {
 }
 
 #[test]
+fn records_under_cut_numbers_that_are_applied_are_found() {
+    assert_is_found(StandbySabotage::CutRecordsCount, 2);
+}
+
+#[test]
 fn late_writes_of_former_dispatchers_are_found() {
     assert_is_found(StandbySabotage::LateWritesCount, 25);
 }

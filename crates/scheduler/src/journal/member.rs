@@ -57,6 +57,8 @@ pub enum JournalAnswer {
         records: Vec<Record>,
         /// Whether the journal had no further record.
         is_end: bool,
+        /// Records with lower numbers do not count.
+        cut_before: u64,
         lease: Lease,
     },
     /// The new epoch; `None`: the lease has changed since this dispatcher read it.
@@ -180,8 +182,9 @@ impl Member {
             JournalAnswer::Read {
                 records,
                 is_end,
+                cut_before,
                 lease,
-            } => self.on_read(records, is_end, lease, now_ms),
+            } => self.on_read((records, cut_before), is_end, lease, now_ms),
             JournalAnswer::Taken { epoch, sent_ms } => {
                 self.on_lease_taken(epoch, sent_ms, now_ms);
                 Ok(Progress::Nothing)
@@ -202,7 +205,7 @@ impl Member {
 
     fn on_read(
         &mut self,
-        records: Vec<Record>,
+        (records, cut_before): (Vec<Record>, u64),
         is_end: bool,
         lease: Lease,
         now_ms: u64,
@@ -211,6 +214,7 @@ impl Member {
         if self.is_serving {
             return Ok(Progress::Nothing);
         }
+        self.reader.check_cut(&records, cut_before)?;
         let mut commits = Vec::new();
         for record in records {
             commits.extend(self.reader.add_record(record)?);

@@ -19,6 +19,17 @@ pub enum JournalFault {
     Gap { last: u64, found: u64 },
     #[error("record {number} of the journal is of epoch {found}, after one of epoch {known}")]
     Epoch { number: u64, found: u64, known: u64 },
+    #[error(
+        "record {number} of the journal does not count, because the journal is cut before {cut_before}"
+    )]
+    Cut { number: u64, cut_before: u64 },
+}
+
+impl JournalFault {
+    /// Whether the reader has missed records that are no longer in the journal, so that it must begin with a snapshot.
+    pub fn needs_snapshot(&self) -> bool {
+        matches!(self, JournalFault::Gap { .. } | JournalFault::Cut { .. })
+    }
 }
 
 /// A reader of the journal.
@@ -44,6 +55,16 @@ impl JournalReader {
     /// The number of the last record that was read.
     pub fn last_number(&self) -> u64 {
         self.last
+    }
+
+    /// Checks that none of these records that are not read yet is cut. The records are in order, so the first one
+    /// decides, and all are refused before any is applied.
+    pub fn check_cut(&self, records: &[Record], cut_before: u64) -> Result<(), JournalFault> {
+        let mut numbers = records.iter().map(|record| record.number);
+        match numbers.find(|number| *number > self.last) {
+            Some(number) if number < cut_before => Err(JournalFault::Cut { number, cut_before }),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the next record. Returns the commit that it completes. A record that was read before is skipped.

@@ -9,19 +9,19 @@
 //!
 //! The key is unique, so an insert also checks that the number is free. Only the first records of the journal are cut,
 //! and the last record stays. So a dispatcher can add a record under a number that was cut, but then it finds that its
-//! record is not the last one.
+//! record is not the last one, and no reader applies it ([`journal_cut`]).
 
-use mongodb::Collection;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{
     Binary, Bson, Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc,
 };
+use mongodb::{ClientSession, Collection};
 
-use super::Mongo;
 use super::command::{Db, number, with_timeout, write_concern};
 use super::fault::{DUPLICATE_KEY, Fault};
 use super::members::integer;
+use super::{Mongo, journal_cut};
 use crate::error::StoreError;
 use crate::journal::{AppendAnswer, Content, JournalExtent, JournalPage, Record};
 
@@ -35,9 +35,6 @@ const COMMAND_BYTES: usize = 16 << 20;
 
 /// How many records a command may have. A server accepts 100,000 documents.
 const MOST_IN_COMMAND: usize = 50_000;
-
-/// How many records a command removes at most, so that it ends in time.
-const CUT_AT_ONCE: u64 = 20_000;
 
 /// Adds records in order, up to the first whose number is taken.
 async fn append(db: &Db, group: &str, records: &[Record]) -> Result<AppendAnswer, Fault> {
@@ -169,7 +166,7 @@ async fn check_is_last(
     added_epoch: u64,
 ) -> Result<AppendAnswer, Fault> {
     match find_end_record(db, group, -1).await? {
-        Some((number, _)) if number == added => Ok(AppendAnswer::Added),
+        Some(last) if last == (added, added_epoch) => Ok(AppendAnswer::Added),
         Some((number, epoch)) if number > added && epoch != added_epoch => {
             Ok(AppendAnswer::Taken { number, epoch })
         }
@@ -181,8 +178,13 @@ async fn check_is_last(
     }
 }
 
-/// The number and the epoch of the first record (`order` is 1) or of the last one (`order` is -1).
-async fn find_end_record(db: &Db, group: &str, order: i32) -> Result<Option<(u64, u64)>, Fault> {
+/// The number and the epoch of the first record (`order` is 1) or of the last one (`order` is -1). The first one may be
+/// an orphan.
+pub(super) async fn find_end_record(
+    db: &Db,
+    group: &str,
+    order: i32,
+) -> Result<Option<(u64, u64)>, Fault> {
     let collection: Collection<RawDocumentBuf> = db.database.collection(JOURNAL);
     let find = async {
         collection
@@ -200,8 +202,13 @@ pub(super) async fn extent(db: &Db, group: &str) -> Result<Option<JournalExtent>
         find_end_record(db, group, 1).await?,
         find_end_record(db, group, -1).await?,
     );
+    let cut_before = journal_cut::read(db, group).await?;
     let ends = first.zip(last);
-    Ok(ends.map(|((first, _), (last, epoch))| JournalExtent { first, last, epoch }))
+    Ok(ends.map(|((first, _), (last, epoch))| JournalExtent {
+        first: first.max(cut_before),
+        last,
+        epoch,
+    }))
 }
 
 /// Reads the records whose numbers are above `after`, in order, until their changes have `most_bytes` or more.
@@ -211,28 +218,54 @@ async fn read(
     after: u64,
     most_bytes: usize,
 ) -> Result<Result<JournalPage, Unreadable>, Fault> {
+    let read = async {
+        let mut session = db.database.client().start_session().await?;
+        let records = read_records(db, (group, after), most_bytes, &mut session).await?;
+        let (records, is_end) = match records {
+            Ok(read) => read,
+            Err(why) => return Ok(Err(why)),
+        };
+        // The cut is read after the records. An orphan among them was added after its number became free, so after a
+        // majority had the cut, and this read shows that. If the cut was read first, it could be raised, and an orphan
+        // added, before the records are read. The session makes its reads causally consistent: otherwise a primary that
+        // was just elected might show an older state than the former one.
+        let cut_before = match records.is_empty() {
+            true => 0,
+            false => journal_cut::read_in_session(db, group, &mut session).await?,
+        };
+        Ok(Ok(JournalPage {
+            records,
+            is_end,
+            cut_before,
+        }))
+    };
+    with_timeout(read).await
+}
+
+/// Reads records. Returns also whether there is no further one.
+async fn read_records(
+    db: &Db,
+    (group, after): (&str, u64),
+    most_bytes: usize,
+    session: &mut ClientSession,
+) -> mongodb::error::Result<Result<(Vec<Record>, bool), Unreadable>> {
     let range = doc! {"_id": {"$gt": key(group, after), "$lt": end_key(group)}};
     let collection: Collection<RawDocumentBuf> = db.database.collection(JOURNAL);
-    let find = async {
-        let mut cursor = collection.find(range).sort(doc! {"_id": 1}).await?;
-        let (mut records, mut bytes) = (Vec::new(), 0);
-        while bytes < most_bytes && cursor.advance().await? {
-            match record_from(cursor.current()) {
-                Ok(record) => {
-                    bytes += record.bytes();
-                    records.push(record);
-                }
-                // The records before the unreadable one can still be applied.
-                Err(_) if !records.is_empty() => {
-                    return Ok(Ok((records, false)));
-                }
-                Err(why) => return Ok(Err(why)),
+    let find = collection.find(range).sort(doc! {"_id": 1});
+    let mut cursor = find.session(&mut *session).await?;
+    let (mut records, mut bytes) = (Vec::new(), 0);
+    while bytes < most_bytes && cursor.advance(session).await? {
+        match record_from(cursor.current()) {
+            Ok(record) => {
+                bytes += record.bytes();
+                records.push(record);
             }
+            // The records before the unreadable one can still be applied.
+            Err(_) if !records.is_empty() => return Ok(Ok((records, false))),
+            Err(why) => return Ok(Err(why)),
         }
-        Ok(Ok((records, bytes < most_bytes)))
-    };
-    let read = with_timeout(find).await?;
-    Ok(read.map(|(records, is_end)| JournalPage { records, is_end }))
+    }
+    Ok(Ok((records, bytes < most_bytes)))
 }
 
 /// Why a record cannot be read.
@@ -269,21 +302,6 @@ fn number_and_epoch(stored: &RawDocument) -> Option<(u64, u64)> {
     let number = integer(stored.get_document("_id").ok()?, "number")?;
     let epoch = integer(stored, "epoch")?;
     Some((u64::try_from(number).ok()?, u64::try_from(epoch).ok()?))
-}
-
-/// Removes the records with numbers below `before`, the lowest first.
-async fn cut(db: &Db, group: &str, before: u64) -> Result<(), Fault> {
-    let Some(JournalExtent { first, last, .. }) = extent(db, group).await? else {
-        return Ok(());
-    };
-    let before = before.min(last);
-    let mut first = first;
-    while first < before {
-        first = (first + CUT_AT_ONCE).min(before);
-        let numbers = to_raw(&doc! {"_id": {"$gte": key(group, 0), "$lt": key(group, first)}})?;
-        db.delete_matching(JOURNAL, numbers).await?.into_result()?;
-    }
-    Ok(())
 }
 
 pub(super) fn key(group: &str, number: u64) -> Document {
@@ -334,12 +352,6 @@ impl Mongo {
     ) -> Result<Option<JournalExtent>, StoreError> {
         let group = group.to_owned();
         self.call(async move |db: Db| extent(&db, &group).await)
-            .await
-    }
-
-    pub(crate) async fn cut_journal(&self, group: &str, before: u64) -> Result<(), StoreError> {
-        let group = group.to_owned();
-        self.call(async move |db: Db| cut(&db, &group, before).await)
             .await
     }
 }

@@ -29,6 +29,7 @@ mod field_counts;
 mod health;
 mod indexes;
 mod journal;
+mod journal_cut;
 mod lease;
 mod list_query;
 mod lists;

@@ -55,6 +55,7 @@ impl Plan {
                 standbys.late_once_in = 4;
                 standbys.cut_journal_off(dice, plan.estimate_ms);
             }
+            StandbySabotage::CutRecordsCount => standbys.cut_behind_ghosts(dice, plan.estimate_ms),
             StandbySabotage::LateWritesCount => {
                 plan.backoff = true;
                 for _ in 0..20 {

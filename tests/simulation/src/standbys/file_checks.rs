@@ -1,7 +1,7 @@
 //! Checks that the journal is correct, that only the right dispatcher sends messages, and that all files are equal.
 
 use webfill_scheduler::frontier::{apply_commits, open_file, shared_rows};
-use webfill_scheduler::journal::{Content, JournalReader, Record};
+use webfill_scheduler::journal::{Content, JournalReader, ReadCommit, Record};
 
 use crate::turns;
 use crate::world::World;
@@ -59,6 +59,18 @@ pub(super) fn judge_speaker(world: &mut World, node: usize, epoch: u64) {
             "dispatcher {node} speaks in epoch {epoch} at {now_ms}, and the lease is in epoch {}",
             lease.epoch
         );
+        world.faults.push(fault);
+    }
+}
+
+/// Checks that a dispatcher applies the records that were added, and not those that a former dispatcher has added under
+/// numbers that were cut.
+pub(super) fn judge_commits(world: &mut World, node: usize, commits: &[ReadCommit]) {
+    let journal = &world.standbys_mut().journal;
+    let is_other = |commit: &&ReadCommit| !journal.is_of_epoch(commit.number, commit.epoch);
+    if let Some(ReadCommit { number, epoch, .. }) = commits.iter().find(is_other) {
+        let fault =
+            format!("dispatcher {node} applies record {number} of epoch {epoch}, which was cut");
         world.faults.push(fault);
     }
 }

@@ -20,6 +20,10 @@ pub(super) struct Snapshot {
 #[derive(Debug)]
 pub(super) struct Journal {
     records: BTreeMap<u64, Record>,
+    /// The epochs of all records that were ever added, without those that were added under numbers that were cut.
+    epochs: BTreeMap<u64, u64>,
+    /// The number before which records were removed.
+    cut_before: u64,
     pub(super) lease: Lease,
     /// The time of the last renewal of the lease, by the wall clock of its holder.
     pub(super) renewed_wall_ms: i64,
@@ -32,6 +36,8 @@ impl Default for Journal {
     fn default() -> Journal {
         Journal {
             records: BTreeMap::new(),
+            epochs: BTreeMap::new(),
+            cut_before: 0,
             lease: Lease {
                 epoch: 0,
                 turn: 0,
@@ -122,6 +128,8 @@ impl Journal {
             answer = AppendAnswer::Taken { number, epoch };
             added.clear();
         }
+        let epochs = added.iter().map(|record| (record.number, record.epoch));
+        self.epochs.extend(epochs);
         let answer = JournalAnswer::Appended {
             first,
             count,
@@ -136,6 +144,7 @@ impl Journal {
         JournalAnswer::Read {
             is_end: records.len() < READ_AT_ONCE,
             records,
+            cut_before: self.cut_before,
             lease: self.lease,
         }
     }
@@ -143,7 +152,13 @@ impl Journal {
     /// Removes all records with lower numbers than this, except for the last record of the journal.
     pub(super) fn cut_before(&mut self, number: u64) {
         let kept = number.min(self.last_number());
+        self.cut_before = self.cut_before.max(kept);
         self.records = self.records.split_off(&kept);
+    }
+
+    /// Whether the record of this number is one of this epoch.
+    pub(super) fn is_of_epoch(&self, number: u64, epoch: u64) -> bool {
+        self.epochs.get(&number) == Some(&epoch)
     }
 
     /// The number of the last record in the journal.

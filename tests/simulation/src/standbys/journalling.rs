@@ -159,6 +159,10 @@ fn handle_one_answer(world: &mut World, node: usize, life: u32, answer: JournalA
     match progress {
         Progress::Nothing => {}
         Progress::Apply(commits) => {
+            file_checks::judge_commits(world, node, &commits);
+            let Some(process) = world.standbys_mut().process(node, life) else {
+                return;
+            };
             if let Err(why) = process.apply(&commits) {
                 return note_unreadable(world, node, &why);
             }
@@ -175,9 +179,9 @@ fn handle_one_answer(world: &mut World, node: usize, life: u32, answer: JournalA
 
 fn handle_reading_fault(world: &mut World, node: usize, fault: &JournalFault) {
     let has_snapshot = world.standbys_mut().journal.snapshot.is_some();
-    match fault {
-        JournalFault::Gap { .. } if has_snapshot => snapshots::begin_with_snapshot(world, node),
-        _ => note_unreadable(world, node, &fault.to_string()),
+    match fault.needs_snapshot() && has_snapshot {
+        true => snapshots::begin_with_snapshot(world, node),
+        false => note_unreadable(world, node, &fault.to_string()),
     }
 }
 

@@ -109,6 +109,7 @@ impl Process {
         let answer = JournalAnswer::Read {
             records,
             is_end: false,
+            cut_before: 0,
             lease: webfill_scheduler::journal::Lease::unused(),
         };
         match self.member.handle_answer(answer, 0) {

@@ -45,6 +45,26 @@ impl StandbyPlan {
         }
     }
 
+    /// Adds faults after which a former dispatcher adds records under numbers that were cut, while a third dispatcher
+    /// has missed just the records with these numbers.
+    pub(super) fn cut_behind_ghosts(&mut self, dice: &mut Dice, estimate_ms: u64) {
+        self.clocks_ahead_ms.resize(3, 0);
+        self.nodes = 3;
+        self.keeps_every_ms = 20;
+        for _ in 0..12 {
+            let at_ms = dice.between(0, estimate_ms + 60_000);
+            let for_ms = dice.between(3 * self.lease_ms, 5 * self.lease_ms);
+            let ghost = NodeFault::CutOffFromJournal { node: None, for_ms };
+            self.faults.push((at_ms, ghost));
+            // The third one reads what was added until the other one was cut off, and returns after that one.
+            let node = Some(dice.between(0, 2) as usize);
+            let third = NodeFault::CutOffFromJournal { node, for_ms };
+            self.faults.push((at_ms + self.lease_ms / 2, third));
+            let taken_ms = at_ms + dice.between(self.lease_ms, 2 * self.lease_ms);
+            self.snapshots.push((taken_ms, dice.between(0, 2) as usize));
+        }
+    }
+
     pub(super) fn member_terms(&self) -> MemberTerms {
         MemberTerms {
             lease_ms: self.lease_ms,

@@ -28,6 +28,8 @@ pub enum StandbySabotage {
     FilesAreAhead,
     /// A late write of a former dispatcher to the store takes effect.
     LateWritesCount,
+    /// Records that a former dispatcher adds under numbers that were cut are applied by others.
+    CutRecordsCount,
 }
 
 impl StandbySabotage {
@@ -51,6 +53,9 @@ impl StandbySabotage {
             }
             (StandbySabotage::WallClocksDecide, JournalAnswer::Read { lease, .. }) => {
                 *lease = by_wall_clocks(*lease);
+            }
+            (StandbySabotage::CutRecordsCount, JournalAnswer::Read { cut_before, .. }) => {
+                *cut_before = 0;
             }
             (StandbySabotage::EpochsAreNotCompared, JournalAnswer::Appended { answer, .. })
                 if is_serving =>
@@ -81,6 +86,7 @@ fn answer_at_end(records: Vec<Record>) -> JournalAnswer {
     JournalAnswer::Read {
         records,
         is_end: true,
+        cut_before: 0,
         lease: Lease::unused(),
     }
 }
