@@ -54,7 +54,7 @@ const LONGEST_REFUSAL: usize = 4_000;
 
 #[derive(Debug, Args)]
 pub struct McpOptions {
-    /// Let agents use the fleet of this dispatcher; address of its tasks socket
+    /// Let agents use the fleet of this dispatcher; address of its tasks socket, or several separated by commas
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
     /// Folder of keys (see `webfill keys`): agents have their rights; needed for a dispatcher on another machine

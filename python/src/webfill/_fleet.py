@@ -98,7 +98,7 @@ class Fleet(_Commands):
     Parameters
     ----------
     address : str, default "tcp://127.0.0.1:5555"
-        Address of the dispatcher's tasks socket.
+        Address of the dispatcher's tasks socket, or several separated by commas, of which one serves.
     keys : path, optional
         Folder of keys; needed beyond this machine.
     config : path, optional
@@ -370,7 +370,7 @@ class AsyncFleet(_Commands):
     Parameters
     ----------
     address : str, default "tcp://127.0.0.1:5555"
-        Address of the dispatcher's tasks socket.
+        Address of the dispatcher's tasks socket, or several separated by commas, of which one serves.
     keys : path, optional
         Folder of keys; needed beyond this machine.
     config : path, optional

@@ -55,7 +55,7 @@ pub struct SupervisorOptions {
     /// Settings file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Address of the dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
+    /// Address of the dispatcher's tasks socket, or several separated by commas [default: tcp://127.0.0.1:5555]
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
     /// Name of the supervisor, unique in the fleet [default: the host's name]

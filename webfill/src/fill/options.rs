@@ -76,7 +76,7 @@ pub struct FillWebOptions {
     /// Settings file; flags and WEBFILL_ variables override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Fetch the pages with a running fleet; address of its dispatcher's tasks socket
+    /// Fetch the pages with a running fleet; address of its dispatcher's tasks socket, or several separated by commas
     #[arg(
         long,
         value_name = "tcp://HOST:PORT",
