@@ -8,7 +8,8 @@ mod roles;
 mod styles;
 mod usage;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::audit::AuditOptions;
 use crate::backup::BackupOptions;
@@ -38,7 +39,7 @@ pub use mapping::{
 };
 pub use parsers::{
     parse_age, parse_contact, parse_count, parse_duration, parse_follow, parse_id, parse_options,
-    parse_seconds, whole_number,
+    parse_options_only, parse_seconds, whole_number,
 };
 pub use roles::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 pub use styles::{ProgressStyle, SummaryFormat};
@@ -58,6 +59,19 @@ pub struct Cli {
     pub parent_process: Option<u32>,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Parses the command line of this process.
+    pub fn from_process_arguments() -> Result<Cli, clap::Error> {
+        let mut command = Cli::command();
+        let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        if let Some(fill) = matches.subcommand_matches("fill") {
+            FillOptions::refuse_options_without_effect(fill)
+                .map_err(|refusal| command.error(ErrorKind::ArgumentConflict, refusal))?;
+        }
+        Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -190,13 +204,11 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 
     #[test]
     fn every_command_and_argument_has_a_help_text() {
-        use clap::CommandFactory;
         let mut undescribed = Vec::new();
         let mut commands = vec![Cli::command()];
         while let Some(command) = commands.pop() {

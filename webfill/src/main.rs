@@ -42,7 +42,7 @@ mod watch_command;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use webfill_reader::NotingAllocator;
 use webfill_service::{ExitStatus, Fault, child};
 
@@ -56,7 +56,7 @@ static ALLOCATOR: NotingAllocator<mimalloc::MiMalloc> = NotingAllocator(mimalloc
 
 fn main() -> ExitCode {
     child::restore_process_name();
-    let ended = match Cli::try_parse() {
+    let ended = match Cli::from_process_arguments() {
         Ok(cli) => {
             cli.parent_process
                 .into_iter()

@@ -1,11 +1,13 @@
 //! Parsers of values for the flags of several commands.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Args;
+use clap::builder::Resettable;
+use clap::{Args, Command};
 use webfill_wire::Follow;
 
 use crate::settings::limits::check_contact;
@@ -13,9 +15,30 @@ use crate::settings::limits::check_contact;
 /// Parses the options of a command that this process runs itself. `arguments` is what a user would type after the
 /// command's name.
 pub fn parse_options<O: Args>(
-    arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<O, clap::Error> {
-    let mut command = O::augment_args(clap::Command::new("webfill").no_binary_name(true));
+    parse_with(O::augment_args(unnamed_command()), arguments)
+}
+
+/// Like [`parse_options`], but ignores the environment, whose variables are meant for another command.
+pub fn parse_options_only<O: Args>(
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<O, clap::Error> {
+    let command = O::augment_args(unnamed_command());
+    parse_with(
+        command.mut_args(|arg| arg.env(Resettable::Reset)),
+        arguments,
+    )
+}
+
+fn unnamed_command() -> Command {
+    Command::new("webfill").no_binary_name(true)
+}
+
+fn parse_with<O: Args>(
+    mut command: Command,
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<O, clap::Error> {
     let mut matches = command.try_get_matches_from_mut(arguments)?;
     O::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }

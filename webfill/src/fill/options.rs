@@ -3,14 +3,33 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, ValueEnum};
 use webfill_service::Fault;
 use webfill_wire::Lane;
 
 use super::project::Project;
-use crate::cli::{ProgressStyle, parse_options};
+use crate::cli::{ProgressStyle, parse_options_only};
 use crate::crawl::{CrawlOptions, settings_with_flags};
 use crate::settings::Settings;
+
+/// The options that choose a collection of documents. They have no effect if the table is a file.
+const OF_COLLECTION: [&str; 3] = ["records", "records_collection", "records_query"];
+
+/// The options of fetching on this machine. They have no effect if a fleet fetches the pages.
+const OF_THIS_MACHINE: [&str; 8] = [
+    "contact",
+    "delay",
+    "workers",
+    "ignore_robots",
+    "allow_private_networks",
+    "proxy",
+    "resolve",
+    "ca_file",
+];
+
+/// The options of a fleet. They have no effect if this machine fetches the pages.
+const OF_FLEET: [&str; 3] = ["keys", "store", "app"];
 
 #[derive(Debug, Clone, Args)]
 pub struct FillOptions {
@@ -77,20 +96,16 @@ pub struct FillWebOptions {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Fetch the pages with a running fleet; address of its dispatcher's tasks socket, or several separated by commas
-    #[arg(
-        long,
-        value_name = "tcp://HOST:PORT",
-        conflicts_with_all = ["contact", "delay", "workers", "ignore_robots", "allow_private_networks", "proxy", "resolve", "ca_file"]
-    )]
+    #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
     /// Folder of keys (see `webfill keys`); needed for a dispatcher on another machine
-    #[arg(long, value_name = "DIR", requires = "dispatcher")]
+    #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
     /// Store of the fleet, which keeps the pages [default: the setting `store`]
-    #[arg(long, value_name = "URI", requires = "dispatcher")]
+    #[arg(long, value_name = "URI")]
     pub store: Option<String>,
     /// Application id of the requests to the fleet
-    #[arg(long, value_name = "ID", default_value = "fill", requires = "dispatcher", value_parser = crate::cli::parse_id)]
+    #[arg(long, value_name = "ID", default_value = "fill", value_parser = crate::cli::parse_id)]
     pub app: String,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
     #[arg(long, value_name = "URL", value_parser = crate::cli::parse_contact)]
@@ -130,6 +145,38 @@ pub struct FillWebOptions {
     pub progress: ProgressStyle,
 }
 
+impl FillOptions {
+    /// Refuses a typed option that has no effect on this table or without a fleet. Variables of the environment are not
+    /// refused, because they may be set for other commands.
+    pub fn refuse_options_without_effect(matches: &ArgMatches) -> Result<(), String> {
+        let typed = |ids: &[&str]| {
+            let is_typed = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+            let id = ids.iter().find(is_typed);
+            id.map(|id| format!("--{}", id.replace('_', "-")))
+        };
+        let table = matches.get_one::<PathBuf>("table");
+        if let Some((table, flag)) = table.zip(typed(&OF_COLLECTION)) {
+            return Err(format!(
+                "{flag} has no effect on a file: leave it out, or leave out {} to complete a collection",
+                table.display()
+            ));
+        }
+        let has_fleet = matches.contains_id("dispatcher");
+        match has_fleet {
+            true => typed(&OF_THIS_MACHINE).map_or(Ok(()), |flag| {
+                Err(format!(
+                    "{flag} has no effect with --dispatcher: leave it out, because the fleet has its own settings"
+                ))
+            }),
+            false => typed(&OF_FLEET).map_or(Ok(()), |flag| {
+                Err(format!(
+                    "{flag} has no effect without a fleet: leave it out, or name the fleet with --dispatcher tcp://HOST:PORT"
+                ))
+            }),
+        }
+    }
+}
+
 impl FillWebOptions {
     /// The settings with these flags, checked as those of the crawl that will fetch the pages.
     pub fn settings(&self, project: &Project) -> Result<Settings, Fault> {
@@ -145,7 +192,7 @@ impl FillWebOptions {
     /// The options of a crawl that fetches the URLs of a file and keeps the pages. The crawl follows no links and
     /// extracts nothing. Mappings are learned from the pages later, and read them then.
     pub fn crawl_options(&self, project: &Project, seeds: &Path) -> Result<CrawlOptions, Fault> {
-        let options = parse_options(["--keep-bodies", "--follow", "none"]);
+        let options = parse_options_only(["--keep-bodies", "--follow", "none"]);
         let mut crawl: CrawlOptions = options.map_err(Fault::error)?;
         let mine = self.clone();
         crawl.seeds = Some(seeds.to_owned());
@@ -198,9 +245,9 @@ pub struct CollectionOptions {
     )]
     pub records: Option<String>,
     /// Collection to complete; found values are written to it, existing ones stay
-    #[arg(long, value_name = "NAME", requires = "records")]
+    #[arg(long, value_name = "NAME")]
     pub records_collection: Option<String>,
     /// Only documents that match this query, in extended JSON [default: {}]
-    #[arg(long, value_name = "JSON", requires = "records")]
+    #[arg(long, value_name = "JSON")]
     pub records_query: Option<String>,
 }
