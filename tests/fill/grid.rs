@@ -79,6 +79,38 @@ impl Filled {
     }
 }
 
+#[test]
+fn an_incomplete_index_of_a_killed_dashboard_is_removed_by_the_next_one() {
+    /// So many rows that making their index takes seconds.
+    const ROWS_OF_A_LARGE_TABLE: usize = 300_000;
+    let work = Workplace::new();
+    let lines =
+        (0..ROWS_OF_A_LARGE_TABLE).map(|row| format!("{row},http://shelf.example/{row},\n"));
+    let lines: String = lines.collect();
+    work.write("books.csv", format!("id,link,title\n{lines}"));
+    work.write("books.webfill/table.txt", "books.csv");
+    let parts = || -> Vec<String> {
+        let entries = fs::read_dir(work.path("books.webfill")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.contains("part")).collect()
+    };
+    let dashboard = Dashboard::start(&work);
+    send_request(&dashboard.place, &format!("GET {ROWS} HTTP/1.1"), &[], b"");
+    assert_eq!(parts().len(), 1, "an index is being made");
+    dashboard.kill();
+    assert_eq!(parts().len(), 1);
+    let running = format!("books.webfill/.grid.db.part-{}", std::process::id());
+    work.write(&running, "part");
+    let dashboard = Dashboard::start(&work);
+    assert_eq!(
+        parts().len(),
+        1,
+        "only the one of a running process is left"
+    );
+    assert!(work.path(&running).exists());
+    dashboard.kill();
+}
+
 /// Sends a request. Returns the head and the body of the answer. A chunked body is joined.
 fn send_request(
     place: &str,

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use webfill_test_browser::looks::{self, Tables};
 use webfill_test_browser::{Browser, ENTER, Keyboard};
@@ -22,7 +23,7 @@ use super::made_web::{
 const HOSTILE: &str = "<script>window.wasRun = 1</script><b>Nobody</b>\u{202e}";
 
 pub(super) struct Dashboard {
-    _running: Running,
+    running: Running,
     pub(super) place: String,
 }
 
@@ -39,10 +40,12 @@ impl Dashboard {
             .in_folder(work.path("."))
             .start();
         running.wait_for_stderr("ready");
-        Dashboard {
-            _running: running,
-            place,
-        }
+        Dashboard { running, place }
+    }
+
+    pub(super) fn kill(self) {
+        self.running.signal(Signal::KILL);
+        self.running.finish();
     }
 
     pub(super) fn url(&self, path: &str) -> String {

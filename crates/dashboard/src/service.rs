@@ -18,6 +18,7 @@ use crate::editor::host::Host;
 use crate::extractions::Extractions;
 use crate::filler::Filler;
 use crate::fleet::Fleet;
+use crate::grid::building::remove_incomplete_indexes;
 use crate::grid::jobs::Jobs;
 use crate::guard::Guard;
 use crate::health_log::HealthLog;
@@ -115,10 +116,14 @@ impl Dashboard {
         let history = History::open(setup.state.as_deref());
         let site_log = SiteLog::open(setup.state.as_deref());
         let health_log = HealthLog::open(setup.state.as_deref());
+        let tables = Tables::new(setup.tables.clone());
+        for project in tables.all() {
+            remove_incomplete_indexes(project.folder());
+        }
         Ok(Arc::new(Dashboard {
             store: StoreAccess::new(setup.store.clone(), setup.cache.clone()),
             mapping_files: MappingFiles::new(setup.mappings.clone()),
-            tables: Tables::new(setup.tables.clone()),
+            tables,
             project_stores: ProjectStores::default(),
             table_jobs: Jobs::default(),
             dropped: Mutex::default(),

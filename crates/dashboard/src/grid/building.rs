@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::{Connection, params};
 use serde_json::Value;
+use webfill_service::whole_file::{part_path, remove_remains};
 use webfill_table::Cell;
 use webfill_urls::{Url, site};
 
 use super::evidence::Lines;
-use super::files::Files;
+use super::files::{Files, INDEX_NAME};
 use super::state::State;
 use super::{Column, Grid, Kind, Meta};
 
@@ -75,6 +76,11 @@ pub(super) fn build_atomically(
     made
 }
 
+/// Removes incomplete indexes in a project folder that killed dashboards have left.
+pub(crate) fn remove_incomplete_indexes(folder: &Path) {
+    remove_remains(folder, |name| name == INDEX_NAME);
+}
+
 /// Removes the journal that an interrupted write has left, because SQLite would apply it to the new index. The old
 /// index cannot be used without its journal, so it is removed first.
 fn remove_journal_and_index(index: &Path) -> io::Result<()> {
@@ -88,13 +94,6 @@ fn remove_journal_and_index(index: &Path) -> io::Result<()> {
         fs::remove_file(journal)?;
     }
     Ok(())
-}
-
-/// The temporary path of an index. It contains the process id, because several dashboards may make the same index.
-fn part_path(index: &Path) -> PathBuf {
-    let mut part = index.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    part.into()
 }
 
 fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), String> {

@@ -9,6 +9,9 @@ use std::time::UNIX_EPOCH;
 /// are made again.
 const INDEX_FORM: u32 = 1;
 
+/// The name of the index in a project folder.
+pub(super) const INDEX_NAME: &str = "grid.db";
+
 /// The paths of a project's files.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
@@ -45,7 +48,7 @@ impl Files {
             filled: home.join(format!("{stem}.filled{endings}")),
             evidence: beside.join(format!("{stem}.evidence.jsonl")),
             wishes: folder.join("wishes.json"),
-            index: folder.join("grid.db"),
+            index: folder.join(INDEX_NAME),
         })
     }
 
