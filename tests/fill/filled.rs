@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    Oddities, book_count, fill_command, gap_count, is_gap, read_evidence, read_rows, serve_books,
-    table_with_gaps, true_values,
+    Oddities, book_count, book_url, fill_command, gap_count, is_gap, read_evidence, read_rows,
+    serve_books, table_with_gaps, true_values,
 };
 
 #[test]
@@ -85,6 +86,46 @@ fn a_dry_run_plans_and_does_nothing_else() {
     let planned = "plan: 1 gap, 1 site, at most 1 page of rows to fetch, without a delay\n";
     assert!(run.stdout.ends_with(planned), "{}", run.stdout);
     assert!(run.stdout.contains("shelf.example"), "{}", run.stdout);
+}
+
+#[test]
+fn a_page_of_two_rows_fills_neither_and_the_evidence_says_why() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_books(&web, &Oddities::default());
+    let (own, shared) = (book_url(9), book_url(8));
+    let text = table_with_gaps(&BTreeMap::new()).replace(&format!("{own},"), &format!("{shared},"));
+    work.write("books.csv", text);
+    fill_command(&work, &web).finish().expect_code(0);
+    let lines = read_evidence(&work);
+    let of_page: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["url"] == shared.as_str())
+        .collect();
+    let gaps = [8, 9].map(|book| (0..4).filter(|&field| is_gap(book, field)).count());
+    assert_eq!(of_page.len(), gaps[0] + gaps[1]);
+    for line in of_page {
+        assert_eq!(line["state"], "refused", "{line}");
+        let refusal = line["refusal"].as_str().unwrap();
+        assert!(refusal.contains("several rows have this page"), "{line}");
+    }
+}
+
+#[test]
+fn words_between_two_links_of_a_cell_are_no_part_of_them() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_books(&web, &Oddities::default());
+    let mut text = table_with_gaps(&BTreeMap::new());
+    for book in 0..book_count() {
+        let (url, other) = (book_url(book), format!("{}?from=list", book_url(book)));
+        text = text.replace(&format!(",{url},"), &format!(",{other} and {url} (new),"));
+    }
+    work.write("books.csv", text);
+    fill_command(&work, &web).finish().expect_code(0);
+    let odd = |path: &String| path.contains("and") || path.contains("new");
+    assert_eq!(web.visits().paths().into_iter().find(odd), None);
+    let filled = read_rows(&work, "books.filled.csv");
+    let is_complete = |row: &Vec<String>| row.iter().all(|cell| !cell.is_empty());
+    assert!(filled.iter().all(is_complete), "{filled:?}");
 }
 
 /// A gap stays open if the page does not have the value, or if the page is gone.

@@ -513,3 +513,57 @@ fn ticks_options_and_parsed_json_are_read() {
     };
     fill_from_pages(thing_name, page).assert_filled("JSON.parse", thing_name);
 }
+
+/// How the table writes the value of a thing, and how its page does.
+type Writing = (&'static str, fn(usize) -> String, fn(usize) -> String);
+
+/// Values of which pages write the marks, spaces and letters otherwise than the table.
+const WRITINGS: [Writing; 6] = [
+    (
+        "a space before a unit",
+        |thing| format!("{} g", unique_number(thing)),
+        |thing| {
+            let (thousands, rest) = (unique_number(thing) / 1_000, unique_number(thing) % 1_000);
+            format!("{thousands}&#8239;{rest:03}&nbsp;g")
+        },
+    ),
+    (
+        "no space before a unit",
+        |thing| format!("{}g", 10 * unique_number(thing)),
+        |thing| {
+            format!(
+                "{}.{:02} kg",
+                unique_number(thing) / 100,
+                unique_number(thing) % 100
+            )
+        },
+    ),
+    (
+        "an apostrophe",
+        |thing| format!("O'{}", thing_name(thing)),
+        |thing| format!("O&rsquo;{}", thing_name(thing)),
+    ),
+    (
+        "a letter with its accent apart",
+        |thing| format!("Zo\u{eb} {}", thing_name(thing)),
+        |thing| format!("Zoe&#776; {}", thing_name(thing)),
+    ),
+    (
+        "a hyphen that the table lacks",
+        |thing| format!("AB{}", unique_number(thing)),
+        |thing| format!("AB-{}", unique_number(thing)),
+    ),
+    (
+        "spaces around a slash",
+        |thing| format!("{}/{}", thing_name(thing), thing_name(thing + 7)),
+        |thing| format!("{} / {}", thing_name(thing), thing_name(thing + 7)),
+    ),
+];
+
+#[test]
+fn marks_spaces_and_accents_are_written_as_their_column_has_them() {
+    for (case, known, written) in WRITINGS {
+        let page = move |thing: usize| thing_html(thing, &written(thing)).into_bytes();
+        fill_from_pages(known, page).assert_filled(case, known);
+    }
+}

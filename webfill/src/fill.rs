@@ -44,6 +44,7 @@ mod summary;
 mod table;
 mod tally;
 mod transient_ends;
+mod typography;
 mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -36,6 +36,8 @@ static AMOUNT: LazyLock<Regex> = LazyLock::new(|| {
 pub(crate) struct Amount<'t> {
     pub(crate) before: &'t str,
     pub(crate) after: &'t str,
+    /// Whether white space stands between the number and the text before it, and the text after it.
+    is_apart: (bool, bool),
     pub(crate) whole: String,
     pub(crate) fraction: String,
     group: Option<char>,
@@ -84,6 +86,10 @@ impl<'t> Amount<'t> {
         is_valid.then(|| Amount {
             before: before.as_str().trim(),
             after: after.as_str().trim(),
+            is_apart: (
+                before.as_str().ends_with(char::is_whitespace),
+                after.as_str().starts_with(char::is_whitespace),
+            ),
             whole: groups.concat(),
             fraction: fraction.to_owned(),
             group,
@@ -251,22 +257,16 @@ fn number_processor(read: &Amount<'_>) -> Value {
     json!({"type": "regex", "parameters": {"pattern": pattern}})
 }
 
+/// The processors that write the texts around a number as the record does.
 pub(crate) fn affix_processors(wanted: &Amount<'_>) -> Vec<Value> {
-    let with_space = |text: &str, is_before: bool| {
-        let is_word = text.chars().count() > 1 && text.contains(char::is_alphabetic);
-        match (is_word, is_before) {
-            (false, _) => text.to_owned(),
-            (true, true) => format!("{text} "),
-            (true, false) => format!(" {text}"),
-        }
-    };
+    let space = |is_apart| if is_apart { " " } else { "" };
     let mut processors = Vec::new();
     if !wanted.before.is_empty() {
-        let text = with_space(wanted.before, true);
+        let text = format!("{}{}", wanted.before, space(wanted.is_apart.0));
         processors.push(json!({"type": "prefix", "parameters": {"text": text}}));
     }
     if !wanted.after.is_empty() {
-        let text = with_space(wanted.after, false);
+        let text = format!("{}{}", space(wanted.is_apart.1), wanted.after);
         processors.push(json!({"type": "suffix", "parameters": {"text": text}}));
     }
     processors

@@ -4,7 +4,8 @@
 //! - Numbers and amounts: without their words (`6 ft 5 in` as `6-5`), marks between digits, fractions, a missing or
 //!   another unit or sign, units a power of ten apart.
 //! - Times: durations, times of day, dates in another order.
-//! - Others: reordered names, capitals, national telephone numbers, relative links, yes and no.
+//! - Others: other marks between letters, reordered names, capitals, national telephone numbers, relative links, yes
+//!   and no.
 //!
 //! Known values decide: a form is used only if several pages show it, and it must read their values like any other
 //! extraction chain.
@@ -21,6 +22,7 @@ use crate::dates;
 use crate::fold::{KnownValue, fold_text};
 use crate::fractions;
 use crate::labels::Leaks;
+use crate::marks;
 use crate::places::{PlaceKind, Places};
 use crate::telephones;
 use crate::truth_words;
@@ -54,6 +56,7 @@ pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue, leaks: &Leaks) -> Vec
     found.extend(amounts::find(page, &wanted.text, leaks));
     found.extend(fractions::find(page, &wanted.text, leaks));
     found.extend(telephones::find(page, wanted));
+    found.extend(marks::find(page, wanted));
     found.extend(find_durations(page, &wanted.text));
     found.extend(find_stars(page, &wanted.text));
     found.extend(find_times(page, wanted));

@@ -30,6 +30,7 @@ mod known;
 mod labels;
 mod learning;
 mod links;
+mod marks;
 mod measures;
 mod optional;
 mod page_group;

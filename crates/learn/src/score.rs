@@ -160,12 +160,7 @@ impl<'a> Scores<'a> {
     ) -> Scores<'a> {
         let credits = readings
             .iter()
-            .map(|pages| {
-                labels
-                    .iter()
-                    .map(|label| label.credit_with_typos(&pages[label.page], multiple))
-                    .collect()
-            })
+            .map(|pages| label_credits(labels, pages, multiple))
             .collect();
         let surplus = readings
             .iter()
@@ -369,6 +364,21 @@ impl<'a> Scores<'a> {
         } else {
             shared as f64 / all as f64
         }
+    }
+}
+
+/// How far a chain reads the known values of each label. Typing errors are rare: a chain that reads nearly all values with
+/// one reads the values in another form, such as `12g` for `12 g`.
+fn label_credits(labels: &[Label], pages: &[Reading], multiple: bool) -> Vec<f64> {
+    let credits = |credit: &dyn Fn(&Label) -> f64| labels.iter().map(credit).collect();
+    let with_typos: Vec<f64> =
+        credits(&|label| label.credit_with_typos(&pages[label.page], multiple));
+    let is_right = |credit: &&f64| **credit >= 0.99;
+    let right = with_typos.iter().filter(is_right).count();
+    let misspelt = with_typos.iter().filter(|credit| **credit >= MISSPELT);
+    match misspelt.count() > 4 * right {
+        true => credits(&|label| label.credit(&pages[label.page], multiple)),
+        false => with_typos,
     }
 }
 

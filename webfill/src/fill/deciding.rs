@@ -1,6 +1,6 @@
 //! Decides for each cell whether and with which value it is filled. `judgement.rs` judges how likely values are right.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use webfill_learn::Appearance;
 use webfill_mapping::MappingIndex;
@@ -33,7 +33,7 @@ pub enum State {
     /// The cell stays a gap: its value is not certain enough, or its pages were not fetched because no certain value
     /// was expected.
     BelowPrecision,
-    /// The cell stays a gap: its value is certain, but does not fit the column.
+    /// The cell stays a gap: its value is certain, but does not fit the column; or other rows have its page, too.
     Refused,
 }
 
@@ -96,6 +96,9 @@ const UNLIKE: f64 = 0.3;
 /// however low the requested precision.
 const DISPUTED: f64 = 0.5;
 
+/// Why a page that several rows have fills none of them.
+const SHARED_PAGE: &str = "several rows have this page, so it is the page of none of them";
+
 /// The most other values that are kept for a cell.
 const MOST_CANDIDATES: usize = 8;
 
@@ -104,6 +107,8 @@ pub(super) struct Decider<'d> {
     pub(super) table: &'d Table,
     pub(super) pages: &'d Pages<'d>,
     pub(super) mappings: &'d Mappings,
+    /// The rows that have each page.
+    pub(super) targets: &'d BTreeMap<&'d str, BTreeSet<u32>>,
     pub(super) judgement: &'d Judgement,
     pub(super) values: &'d mut ValueNumbers,
     pub(super) precision: f64,
@@ -267,8 +272,11 @@ impl Decider<'_> {
                 return Some(cell(State::Conflicting, &read.values, 0.0, Some(read.url)));
             }
             let (state, url) = self.why_nothing_read(row.links.iter().copied());
-            let state = state?;
-            return Some(cell(state, &[], 0.0, url.as_deref()));
+            let mut cell = cell(state?, &[], 0.0, url.as_deref());
+            if cell.state == State::Refused {
+                cell.refusal = Some(String::from(SHARED_PAGE));
+            }
+            return Some(cell);
         };
         let chosen: BTreeSet<u32> = judged.chosen.iter().map(|value| value.value).collect();
         let best = readings.iter().max_by_key(|read| {
@@ -379,7 +387,7 @@ impl Decider<'_> {
         &self,
         links: impl Iterator<Item = u32>,
     ) -> (Option<State>, Option<String>) {
-        let (mut state, mut of) = (None, None);
+        let (mut state, mut of, mut has_own_page) = (None, None, false);
         for link in links {
             let url = &self.table.links[link as usize].url;
             let (at, found) = match self.pages.target(url) {
@@ -389,6 +397,7 @@ impl Decider<'_> {
                     at,
                     match page.outcome {
                         Outcome::Ok | Outcome::NotModified | Outcome::ExtractError => {
+                            has_own_page |= !self.is_of_several_rows(at);
                             State::NotOnPage
                         }
                         Outcome::Disallowed | Outcome::RobotsUnreachable => State::Robots,
@@ -401,6 +410,14 @@ impl Decider<'_> {
                 (state, of) = (Some(found), Some(at.to_owned()));
             }
         }
+        if state == Some(State::NotOnPage) && !has_own_page {
+            state = Some(State::Refused);
+        }
         (state, of)
+    }
+
+    fn is_of_several_rows(&self, target: &str) -> bool {
+        let rows = self.targets.get(target);
+        rows.is_some_and(|rows| rows.len() > 1)
     }
 }

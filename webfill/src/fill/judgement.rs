@@ -270,6 +270,7 @@ pub fn decide_values(
         table,
         pages,
         mappings,
+        targets: &targets,
         judgement: &judgement,
         values: &mut values,
         precision,
@@ -394,9 +395,11 @@ impl Verdict {
     pub fn note_refused(&mut self, table: &Table, refused: &Refused) {
         for cell in &mut self.cells {
             let row = table.rows[cell.row as usize].number;
-            let reason = refused.get(&(row, table.fields[cell.field].column));
-            cell.refusal = reason.cloned();
-            if reason.is_some() && cell.state == State::Filled {
+            let Some(reason) = refused.get(&(row, table.fields[cell.field].column)) else {
+                continue;
+            };
+            cell.refusal = Some(reason.clone());
+            if cell.state == State::Filled {
                 cell.state = State::Refused;
             }
         }

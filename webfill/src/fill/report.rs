@@ -367,7 +367,7 @@ fn meaning_of_state(state: State) -> &'static str {
         State::BelowPrecision => {
             "the value is not sure enough, or its page was not fetched because no sure one was expected"
         }
-        State::Refused => "the value does not fit its column",
+        State::Refused => "the value does not fit its column, or several rows have its page",
         State::Filled | State::Known | State::Contradicted => "",
     }
 }

@@ -100,7 +100,7 @@ const WORDS: [Words; 12] = [
         "refused",
         "does not fit",
         "!",
-        "A gap: the value is sure enough and was not written.",
+        "A gap: the value is sure enough and was not written, or other rows have its page, too.",
     ),
     new_words(
         State::NotOnPage,

@@ -101,9 +101,18 @@ fn starts_with_scheme(text: &str) -> bool {
     begins("http://") || begins("https://")
 }
 
-/// Splits a cell into its links. A separator splits only if a link follows it; otherwise it is a part of a link.
+/// Splits a cell into its links. A separator splits only if a link follows it; otherwise it is a part of a link. If white
+/// space separates links, words between them are no part of a link.
 fn split(text: &str, separator: &str) -> Vec<String> {
     let sign = separator.trim();
+    let without_words = |link: &str| match sign.is_empty() {
+        true => link
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        false => link.trim_end_matches(sign).trim().to_owned(),
+    };
     let mut links: Vec<String> = Vec::new();
     let mut start = 0;
     for at in text
@@ -116,17 +125,11 @@ fn split(text: &str, separator: &str) -> Vec<String> {
             false => before.ends_with(sign),
         };
         if at > start && ends {
-            links.push(before.trim_end_matches(sign).trim().to_owned());
+            links.push(without_words(before));
             start = at;
         }
     }
-    let last = text[start..].trim();
-    let last = if sign.is_empty() {
-        last
-    } else {
-        last.trim_end_matches(sign)
-    };
-    links.push(last.trim_end().to_owned());
+    links.push(without_words(text[start..].trim()));
     links.retain(|link| !link.is_empty());
     links
 }
@@ -357,7 +360,7 @@ mod tests {
 
     #[test]
     fn cells_hold_one_link_or_several() {
-        let table: [(Option<&str>, &str, &[&str]); 13] = [
+        let table: [(Option<&str>, &str, &[&str]); 14] = [
             (
                 None,
                 "a.example/x?to=http://b.example",
@@ -372,6 +375,11 @@ mod tests {
                 Some(" "),
                 "http://a/1  https://b/2\nhttp://c/3",
                 &["http://a/1", "https://b/2", "http://c/3"],
+            ),
+            (
+                Some(" "),
+                "http://a/1 and http://b/2 (old)",
+                &["http://a/1", "http://b/2"],
             ),
             (
                 Some(";"),

@@ -7,6 +7,7 @@ use crate::fill::casing::{Casing, apply_casing, casing};
 use crate::fill::clock_style::ClockStyle;
 use crate::fill::form;
 use crate::fill::number_style::{NumberStyle, number_style};
+use crate::fill::typography::Typography;
 
 /// The most known values that are used to learn which words mean a gap in their column.
 const MOST_FOR_GAP_WORDS: usize = 10_000;
@@ -32,6 +33,8 @@ pub(super) struct Style {
     casing: Option<Casing>,
     /// The format of times of day in nearly all known texts.
     clock: Option<ClockStyle>,
+    /// The forms of characters in the known texts, such as those of apostrophes.
+    typography: Typography,
     /// Whether nearly all known texts are amounts: one number with a sign.
     has_amounts: bool,
     /// The space between the number and the sign in nearly all known amounts.
@@ -70,6 +73,7 @@ impl Style {
             comma: is_text.then(|| form::comma_style(known)).flatten(),
             casing: is_text.then(|| casing(known)).flatten(),
             clock: is_text.then(|| ClockStyle::of_column(known)).flatten(),
+            typography: Typography::of_column(known),
             has_amounts,
             amount_space: has_amounts.then(|| form::amount_space(known)).flatten(),
             has_cut_off: known().any(|value| form::is_cut_off(&value)),
@@ -100,6 +104,10 @@ impl Style {
         let value = match is_accepted {
             true => value,
             false => apply_casing(value, self.casing)?,
+        };
+        let value = match self.form {
+            Kind::Text => self.typography.format(value),
+            _ => value,
         };
         let value = form::pad_decimals(value, self.decimals);
         let value = form::with_space_at_sign(value, self.amount_space.as_deref());
