@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use webfill_test_mongod::fresh_database;
+use webfill_test_mongod::{Mongod, fresh_database};
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
@@ -139,6 +139,53 @@ fn a_dispatcher_that_wakes_up_after_it_was_replaced_ends() {
     assert!(unknown.get("error").is_some(), "{unknown}");
     running.signal(Signal::TERM);
     running.finish().expect_code(0);
+}
+
+/// Turns the failures of `update` commands on or off: the store takes no data, but the journal takes records.
+fn refuse_updates(documents: &Documents, mode: &str) {
+    documents.run_in(
+        "admin",
+        bson::doc! {
+            "configureFailPoint": "failCommand", "mode": mode,
+            "data": {"failCommands": ["update"], "errorCode": 50},
+        },
+    );
+}
+
+/// A dispatcher has data on its way to the store when it is suspended. It continues when another one has written to the
+/// store, and changes nothing there any more.
+#[needs(mongod)]
+#[test]
+fn a_dispatcher_that_wakes_up_late_writes_nothing_to_the_store() {
+    let mongod = Mongod::start();
+    let uri = mongod.uri("late");
+    let documents = Documents::open(&uri);
+    let mut first = fleet_with_journal(&uri);
+    first.start_dispatcher();
+    let second = fleet_with_journal(&uri);
+    let mut next = second.dispatcher_role().start();
+    next.wait_for_stderr("of the journal is applied");
+    refuse_updates(&documents, "alwaysOn");
+    first.feed(&[request("http://s0.test/1", "over")]);
+    first.client().ask(&action("stop", Some("over")));
+    assert_eq!(first.info("over")["state"], "stopped");
+    assert_eq!(documents.count("crawls"), 0, "its end is on its way");
+    first.dispatcher().signal(Signal::STOP);
+    refuse_updates(&documents, "off");
+    next.wait_for_stderr("ready");
+    wait_for("the second one has stored the end", || {
+        (documents.count("crawls") == 1).then_some(())
+    });
+    // From now on, a late write would be seen, even if it has the same content.
+    documents.run(bson::doc! {"delete": "crawls", "deletes": [{"q": {}, "limit": 0}]});
+    first.dispatcher().signal(Signal::CONT);
+    let said = first.wait_until_dispatcher_ended(1);
+    assert!(said.contains("another dispatcher has taken over"), "{said}");
+    for collection in ["crawls", "pages", "records", "site_states"] {
+        assert_eq!(documents.count(collection), 0, "{collection}");
+    }
+    next.signal(Signal::TERM);
+    next.finish().expect_code(0);
 }
 
 /// The journal must be in a database that other machines can reach, so a store in a file is refused.
