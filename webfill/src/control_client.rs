@@ -58,7 +58,7 @@ impl ControlClient {
     }
 
     /// Opens a new connection: to the next dispatcher if there are several, or else to the same one.
-    fn reconnect(&mut self) -> Result<(), Fault> {
+    pub fn reconnect(&mut self) -> Result<(), Fault> {
         self.current = (self.current + 1) % self.endpoints.len();
         let next = &self.endpoints[self.current];
         self.connection = Connection::open(next, self.keys.as_ref())?;
@@ -112,21 +112,30 @@ impl ControlClient {
         Ok(None)
     }
 
-    /// If there are several dispatchers, connects to one that answers this question. Tries them in turn, each for
-    /// `wait`, until `within` has passed. If none answers, the next request gets no answer either.
+    /// Whether there are several dispatchers, of which one serves.
+    pub fn has_several(&self) -> bool {
+        self.endpoints.len() > 1
+    }
+
+    /// Connects to the dispatcher that answers this question. Tries all in turn until `within` has passed: each for
+    /// `wait`, and then for twice as long in each round, because the one that serves may be slow. Returns false if none
+    /// answers.
     pub fn connect_to_answering_dispatcher(
         &mut self,
         question: &[u8],
         wait: Duration,
         within: Duration,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         let started = Instant::now();
-        while self.endpoints.len() > 1 && started.elapsed() < within {
-            if self.request_with_retries(question, 1, wait)?.is_some() {
-                break;
+        let mut wait = wait;
+        while started.elapsed() < within {
+            let times = self.endpoints.len() as u32;
+            if self.request_with_retries(question, times, wait)?.is_some() {
+                return Ok(true);
             }
+            wait *= 2;
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Sends a request without waiting for the answer; see [`ControlClient::wait_for_answer`].

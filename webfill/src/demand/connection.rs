@@ -28,12 +28,30 @@ const STATUS: &str = r#"{"action": "status"}"#;
 /// How long a command waits before it explains to the user why.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// If several dispatchers are given: how long each has to answer before the next one is asked.
+/// If several dispatchers are given: how long each has to answer at first before the next one is asked.
 const TURN: Duration = Duration::from_millis(1_500);
+
+/// How long several dispatchers are asked in turn. If the one that serves is lost, another one serves within about ten
+/// seconds.
+const TAKEOVER_WITHIN: Duration = Duration::from_secs(20);
 
 /// How many times crawl requests are sent while the dispatcher restarts. Repeating is safe, because a crawl accepts a
 /// URL only once.
 const FEED_TIMES: u32 = 6;
+
+/// Actions that change nothing when they are repeated.
+const REPEATABLE: [&str; 7] = [
+    "info",
+    "resume",
+    "sites",
+    "status",
+    "watch_list",
+    "watch_show",
+    "why",
+];
+
+/// How many times such an action is sent to several dispatchers.
+const REPEATED_TIMES: u32 = 2;
 
 /// The flags that name the dispatcher.
 #[derive(Debug, Clone, Args)]
@@ -87,7 +105,7 @@ impl ConnectionOptions {
                 Some(Err(refusal)) => return Err(Fault::error(refusal.sentence())),
                 None => {}
             }
-            let there = connection.request(STATUS, 1)?;
+            let there = connection.request_repeatable(STATUS)?;
             there.map_err(|refusal| Fault::error(refusal.sentence()))?;
             was_heard = true;
         }
@@ -96,14 +114,17 @@ impl ConnectionOptions {
     pub(super) fn connect(&self) -> Result<Connection, Fault> {
         let (endpoints, keys) = self.resolve()?;
         let has_keys = keys.is_some();
-        let mut client = ControlClient::connect_with(control_sockets(&endpoints), keys)?;
-        client.connect_to_answering_dispatcher(STATUS.as_bytes(), TURN, WAIT)?;
-        Ok(Connection {
+        let client = ControlClient::connect_with(control_sockets(&endpoints), keys)?;
+        let mut connection = Connection {
             has_keys,
             endpoint: control_socket_list(&endpoints),
             client,
             was_answered: false,
-        })
+        };
+        match connection.find_serving_dispatcher()? {
+            true => Ok(connection),
+            false => Err(connection.no_answer_fault(TAKEOVER_WITHIN)),
+        }
     }
 }
 
@@ -160,12 +181,16 @@ impl Connection {
         })
     }
 
-    /// Sends an action, and returns the answer. Only `retry` is repeated if no answer comes, because a second `stop` or
-    /// `pause` would be answered differently than the first.
+    /// Sends an action, and returns the answer. If no answer comes, only `retry` is repeated, because a second `pause`
+    /// would be answered differently than the first. If several dispatchers are given, another one may have taken over:
+    /// then every action is repeated that can do no harm twice.
     pub(super) fn send_action(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.send_order_and_wait(&action.to_string())?,
             Some("retry") => self.send_order_until_answered(&action.to_string())?,
+            Some(name) if REPEATABLE.contains(&name) => {
+                self.request_repeatable(&action.to_string())?
+            }
             _ => self.request(&action.to_string(), 1)?,
         };
         answer.map_err(|refusal| Fault::error(refusal.sentence()))
@@ -177,17 +202,59 @@ impl Connection {
         self.request(requests, times)
     }
 
+    /// Sends an action that may be repeated. If one of several dispatchers does not answer, sends it to the one that has
+    /// taken over.
+    fn request_repeatable(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
+        let times = match self.client.has_several() {
+            true => REPEATED_TIMES,
+            false => 1,
+        };
+        self.request(question, times)
+    }
+
     fn request(&mut self, question: &str, times: u32) -> Result<Result<Value, Refusal>, Fault> {
-        let answer = self
+        for time in 0..times {
+            if time > 0 {
+                self.find_serving_dispatcher()?;
+            }
+            let answer = self
+                .client
+                .request_with_retries(question.as_bytes(), 1, WAIT)?;
+            if let Some(answer) = answer {
+                self.was_answered = true;
+                return Ok(Refusal::check_answer(answer));
+            }
+        }
+        Err(self.no_answer_fault(WAIT * times))
+    }
+
+    /// If there are several dispatchers, connects to the one that serves, or waits for it. Returns false if none answers.
+    fn find_serving_dispatcher(&mut self) -> Result<bool, Fault> {
+        if !self.client.has_several() {
+            return Ok(true);
+        }
+        let question = STATUS.as_bytes();
+        let found = self
             .client
-            .request_with_retries(question.as_bytes(), times, WAIT)?;
-        let answer = answer.ok_or_else(|| self.no_answer_fault(WAIT * times))?;
-        self.was_answered = true;
+            .connect_to_answering_dispatcher(question, TURN, TAKEOVER_WITHIN)?;
+        self.was_answered |= found;
+        Ok(found)
+    }
+
+    /// Sends an action whose answer comes when it has taken effect in the whole fleet. If the dispatcher is one of
+    /// several and does not answer, sends it to the one that has taken over: it may not know the action.
+    fn send_order_and_wait(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
+        let mut answer = self.answer_to_order(question)?;
+        if answer.is_none() && self.client.has_several() {
+            self.client.reconnect()?;
+            self.find_serving_dispatcher()?;
+            answer = self.answer_to_order(question)?;
+        }
+        let answer = answer.ok_or_else(|| self.no_answer_fault(ORDER_WAIT))?;
         Ok(Refusal::check_answer(answer))
     }
 
-    /// Sends an action whose answer comes when it has taken effect in the whole fleet.
-    fn send_order_and_wait(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
+    fn answer_to_order(&mut self, question: &str) -> Result<Option<Value>, Fault> {
         self.client.send(question.as_bytes());
         let mut answer = self.client.wait_for_answer(EXPLAIN_AFTER)?;
         if answer.is_none() {
@@ -196,8 +263,7 @@ impl Connection {
             }
             answer = self.client.wait_for_answer(ORDER_WAIT - EXPLAIN_AFTER)?;
         }
-        let answer = answer.ok_or_else(|| self.no_answer_fault(ORDER_WAIT))?;
-        Ok(Refusal::check_answer(answer))
+        Ok(answer)
     }
 
     /// Sends an action that may take minutes and can be sent again while it runs. Waits as long as the dispatcher is
@@ -213,10 +279,8 @@ impl Connection {
             if let Some(answer) = answer {
                 return Ok(Refusal::check_answer(answer));
             }
-            let is_there = self
-                .client
-                .request_with_retries(STATUS.as_bytes(), 1, WAIT)?;
-            is_there.ok_or_else(|| self.no_answer_fault(ORDER_WAIT + WAIT))?;
+            // Only whether it answers matters.
+            let _ = self.request_repeatable(STATUS)?;
         }
     }
 
