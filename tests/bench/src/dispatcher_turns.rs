@@ -30,12 +30,17 @@ const DELAY_MS: u32 = 1_000;
 const LEASE_MS: u64 = 30_000;
 
 /// Opens a dispatcher's core whose state is in the folder `state`. The tasks are queued, in equal parts for each crawl.
+/// If it is journalled, each commit also encodes its changes for the journal, which nobody reads.
 ///
 /// # Errors
 ///
 /// The frontier's files cannot be written.
-pub fn open_core(state: &Path, tasks: u64, crawls: u64) -> Result<Core, Failure> {
-    let mut frontier = Frontier::open(state, FrontierConfig::default(), 0)?;
+pub fn open_core(state: &Path, tasks: u64, crawls: u64, journalled: bool) -> Result<Core, Failure> {
+    let config = FrontierConfig {
+        journalled,
+        ..FrontierConfig::default()
+    };
+    let mut frontier = Frontier::open(state, config, 0)?;
     feed_tasks(&mut frontier, tasks, crawls)?;
     let settings = CoreSettings {
         default_delay_ms: DELAY_MS,
@@ -65,11 +70,13 @@ fn feed_tasks(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Fa
             fed += seeds.len();
             if fed >= 5_000 {
                 frontier.commit()?;
+                frontier.take_changes()?;
                 fed = 0;
             }
         }
     }
     frontier.commit()?;
+    frontier.take_changes()?;
     Ok(())
 }
 

@@ -55,7 +55,7 @@ fn main() -> Result<ExitCode, Failure> {
 /// Measures how many tasks a second the dispatcher closes on one core.
 fn measure_rate(tasks: u64, crawls: u64, supervisors: usize) -> Result<f64, Failure> {
     let dir = tempfile::tempdir()?;
-    let mut core = open_core(dir.path(), tasks, crawls)?;
+    let mut core = open_core(dir.path(), tasks, crawls, false)?;
     let measured = close_tasks(&mut core, tasks, supervisors)?;
     let of = |time: Duration| tasks as f64 / time.as_secs_f64();
     println!(

@@ -1,4 +1,5 @@
-//! How many instructions a page costs: in a worker, in the XPath engine, in a dispatcher's core, in a SQLite store.
+//! How many instructions a page costs: in a worker, in the XPath engine, in a dispatcher's core (also with
+//! a journal), in a SQLite store.
 //!
 //! Valgrind's cachegrind counts the instructions. Except for the seeds of hash tables, the counts are the same on every
 //! machine and under any load. Each workload runs with a number of pages and with twice as many; the difference
@@ -52,7 +53,7 @@ struct Workload {
     run: fn(usize) -> Result<(), Failure>,
 }
 
-const WORKLOADS: [Workload; 4] = [
+const WORKLOADS: [Workload; 5] = [
     Workload {
         name: "worker",
         what: "reading a page of 11 kB after its fetch: decoded, parsed, mapped, hashed",
@@ -70,6 +71,12 @@ const WORKLOADS: [Workload; 4] = [
         what: "handing out a task and closing it, with its part of the commits",
         pages: 1_500,
         run: hand_out_tasks,
+    },
+    Workload {
+        name: "journal",
+        what: "the same with the changes of each commit as rows, for a journal",
+        pages: 1_500,
+        run: hand_out_tasks_with_journal,
     },
     Workload {
         name: "store",
@@ -238,8 +245,16 @@ fn evaluate_expressions(times: usize) -> Result<(), Failure> {
 }
 
 fn hand_out_tasks(tasks: usize) -> Result<(), Failure> {
+    feed_and_hand_out(tasks, false)
+}
+
+fn hand_out_tasks_with_journal(tasks: usize) -> Result<(), Failure> {
+    feed_and_hand_out(tasks, true)
+}
+
+fn feed_and_hand_out(tasks: usize, journalled: bool) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
-    let mut core = open_core(folder.path(), tasks as u64, 1)?;
+    let mut core = open_core(folder.path(), tasks as u64, 1, journalled)?;
     close_tasks(&mut core, tasks as u64, SUPERVISORS)?;
     Ok(())
 }
