@@ -238,8 +238,8 @@ impl JournalStore {
         self.mongo.journal_extent(&self.group).await
     }
 
-    /// Removes all records with numbers below this one. The last record of the journal stays in any case. From now on, a
-    /// record that is added under one of these numbers does not count.
+    /// Removes all records with numbers below this one. The last record of the journal stays in any case. From now on,
+    /// a record that is added under one of these numbers does not count.
     pub async fn cut_before(&self, number: u64) -> Result<(), StoreError> {
         self.mongo.cut_journal(&self.group, number).await
     }

@@ -354,4 +354,10 @@ impl Mongo {
         self.call(async move |db: Db| extent(&db, &group).await)
             .await
     }
+
+    pub(crate) async fn cut_journal(&self, group: &str, before: u64) -> Result<(), StoreError> {
+        let group = group.to_owned();
+        self.call(async move |db: Db| journal_cut::cut(&db, &group, before).await)
+            .await
+    }
 }

@@ -14,12 +14,10 @@
 use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
 use mongodb::{ClientSession, Collection};
 
-use super::Mongo;
 use super::command::Db;
 use super::fault::Fault;
 use super::journal::{JOURNAL, find_end_record, key, to_raw};
 use super::members::integer;
-use crate::error::StoreError;
 
 const CUTS: &str = "dispatcher_journal_cut";
 
@@ -49,7 +47,7 @@ fn before_from(stored: &RawDocumentBuf) -> u64 {
 }
 
 /// Removes records with lower numbers, the lowest first, except the last record of all.
-async fn cut(db: &Db, group: &str, before: u64) -> Result<(), Fault> {
+pub(super) async fn cut(db: &Db, group: &str, before: u64) -> Result<(), Fault> {
     let Some((last, _)) = find_end_record(db, group, -1).await? else {
         return Ok(());
     };
@@ -75,12 +73,4 @@ async fn raise(db: &Db, group: &str, before: u64) -> Result<(), Fault> {
         "upsert": true,
     };
     db.upsert(CUTS, &[statement]).await?.into_result()
-}
-
-impl Mongo {
-    pub(crate) async fn cut_journal(&self, group: &str, before: u64) -> Result<(), StoreError> {
-        let group = group.to_owned();
-        self.call(async move |db: Db| cut(&db, &group, before).await)
-            .await
-    }
 }
