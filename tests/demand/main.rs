@@ -14,6 +14,7 @@ mod draining;
 mod fields;
 mod firehose;
 mod fleet;
+mod following;
 mod full_disk;
 mod guide;
 mod health;

@@ -63,7 +63,7 @@ fn assert_fetched_once(fleet: &Fleet, crawls: &[&str]) {
 
 /// A fleet whose dispatcher has a journal in this database. Several such fleets stand for the machines of several
 /// dispatchers.
-fn fleet_with_journal(store: &str) -> Fleet {
+pub(crate) fn fleet_with_journal(store: &str) -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[("DISPATCHER_JOURNAL", "true")]);
     fleet.store = Some(store.to_owned());
     fleet

@@ -27,6 +27,8 @@ struct Fleet {
     work: Workplace,
     database: Database,
     host: String,
+    /// Another host, whose dispatcher stands by; `None`: there is no journal.
+    standby_host: Option<String>,
     dispatcher: Option<Running>,
     supervisors: Vec<Option<Running>>,
     /// Whether the dispatcher admits only supervisors and clients whose keys it knows.
@@ -39,25 +41,34 @@ impl Fleet {
     }
 
     fn start_with(oddities: &Oddities, is_keyed: bool) -> Fleet {
+        let mut fleet = Fleet::unstarted_fleet(is_keyed);
+        fleet.start_all(oddities);
+        fleet
+    }
+
+    fn unstarted_fleet(is_keyed: bool) -> Fleet {
         let [.., high, low] = std::process::id().to_be_bytes();
-        let mut fleet = Fleet {
+        Fleet {
             web: Web::start(),
             work: Workplace::new(),
             database: fresh_database(),
             host: format!("127.77.{high}.{low}"),
+            standby_host: None,
             dispatcher: None,
             supervisors: vec![None, None],
             is_keyed,
-        };
-        serve_books(&fleet.web, oddities);
-        if is_keyed {
-            fleet.make_keys();
         }
-        fleet.start_dispatcher();
+    }
+
+    fn start_all(&mut self, oddities: &Oddities) {
+        serve_books(&self.web, oddities);
+        if self.is_keyed {
+            self.make_keys();
+        }
+        self.start_dispatcher();
         for number in 0..2 {
-            fleet.start_supervisor(number);
+            self.start_supervisor(number);
         }
-        fleet
     }
 
     /// Creates keys for the dispatcher, two machines and a client, each in a separate folder.
@@ -108,13 +119,26 @@ impl Fleet {
     }
 
     fn start_dispatcher(&mut self) {
-        let dispatcher = self
-            .role_command("dispatcher", "state/dispatcher")
-            .args(["--listen", &self.host, "--http", "off", "--mappings"])
-            .arg(self.work.path("mappings"));
+        let dispatcher = self.dispatcher_command(&self.host, "state/dispatcher");
         let mut dispatcher = self.with_keys(dispatcher, "keys").start();
         dispatcher.wait_for_stderr("ready");
         self.dispatcher = Some(dispatcher);
+    }
+
+    fn dispatcher_command(&self, host: &str, state: &str) -> Run {
+        let has_journal = self.standby_host.is_some();
+        self.role_command("dispatcher", state)
+            .args(["--listen", host, "--http", "off", "--mappings"])
+            .arg(self.work.path("mappings"))
+            .env("WEBFILL_DISPATCHER_JOURNAL", has_journal.to_string())
+    }
+
+    /// Starts the second dispatcher, and waits until it stands by.
+    fn start_standby(&self) -> Running {
+        let host = self.standby_host.as_ref().expect("it has a host");
+        let mut standby = self.dispatcher_command(host, "state/standby").start();
+        standby.wait_for_stderr("of the journal is applied");
+        standby
     }
 
     fn start_supervisor(&mut self, number: usize) {
@@ -134,8 +158,11 @@ impl Fleet {
         self.supervisors[number] = Some(self.with_keys(supervisor, &name).start());
     }
 
+    /// The address of the dispatcher, or of both.
     fn endpoint(&self) -> String {
-        format!("tcp://{}:5555", self.host)
+        let hosts = std::iter::once(&self.host).chain(&self.standby_host);
+        let endpoints: Vec<String> = hosts.map(|host| format!("tcp://{host}:5555")).collect();
+        endpoints.join(",")
     }
 
     fn fill_command(&self) -> Run {
@@ -227,6 +254,28 @@ fn deaths_in_the_fleet_do_not_change_the_outputs() {
     let counts = visits.pages().counts();
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= 2 * 4 * SITES.len(), "{again} again: {counts:#?}");
+}
+
+#[needs(mongod)]
+#[test]
+fn a_table_is_completed_though_another_dispatcher_takes_over() {
+    let alone = fill_on_one_machine();
+    let (oddities, wrong) = example_oddities();
+    let mut fleet = Fleet::unstarted_fleet(false);
+    fleet.standby_host = Some(fleet.host.replace("127.77.", "127.78."));
+    fleet.start_all(&oddities);
+    let mut standby = fleet.start_standby();
+    fleet.work.write("books.csv", table_with_gaps(&wrong));
+    let client = fleet.fill_command().start();
+    fleet.wait_for_pages(15);
+    fleet.kill_dispatcher();
+    standby.wait_for_stderr("ready");
+    client.finish().expect_code(0);
+    assert_same_outputs(&alone, &fleet.work);
+    let visits = fleet.web.visits();
+    visits.assert_polite(DELAY);
+    let counts = visits.pages().counts();
+    assert!(counts.values().all(|count| *count == 1), "{counts:#?}");
 }
 
 #[needs(mongod)]
