@@ -114,6 +114,7 @@ fn rows_of_sites_of_crawls_and_of_records_of_tasks_are_noted() {
     spec.run_began_ms = Some(NOW_MS);
     let crawl = files.frontier.crawls().open(&spec).unwrap();
     let feed = |frontier: &mut Frontier, records: &[&str], n: usize| {
+        let records: Vec<String> = records.iter().map(ToString::to_string).collect();
         let urls: Vec<String> = (0..n)
             .map(|n| format!("http://s{}.org/{n}", n % 3))
             .collect();
@@ -124,7 +125,7 @@ fn rows_of_sites_of_crawls_and_of_records_of_tasks_are_noted() {
                 depth: 0,
                 priority: None,
                 parent: None,
-                records,
+                records: &records,
                 attrs: None,
             })
             .collect();
