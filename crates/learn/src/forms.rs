@@ -56,7 +56,8 @@ pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue, leaks: &Leaks) -> Vec
     found.extend(amounts::find(page, &wanted.text, leaks));
     found.extend(fractions::find(page, &wanted.text, leaks));
     found.extend(telephones::find(page, wanted));
-    found.extend(marks::find(page, wanted));
+    let by_marks = marks::find(page, wanted).into_iter();
+    found.extend(by_marks.map(|(place, processors)| ConvertedPlace { place, processors }));
     found.extend(find_durations(page, &wanted.text));
     found.extend(find_stars(page, &wanted.text));
     found.extend(find_times(page, wanted));

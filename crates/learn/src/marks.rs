@@ -4,7 +4,6 @@
 use serde_json::{Value, json};
 
 use crate::fold::KnownValue;
-use crate::forms::ConvertedPlace;
 use crate::places::Places;
 
 /// The most places on a page that are converted for one value.
@@ -20,8 +19,9 @@ const LONGEST_MARKS: usize = 4;
 /// The most marks that are converted.
 const MOST_MARKS: usize = 2;
 
-/// Finds texts with the letters and digits of the value, and with other marks between them.
-pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace> {
+/// Finds texts with the letters and digits of the value, and with other marks between them: the places, each with the
+/// processors that convert its text to the value.
+pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue) -> Vec<(usize, Vec<Value>)> {
     let text = &wanted.text;
     let has_letters = text.contains(char::is_alphabetic);
     if !(SHORTEST..=LONGEST).contains(&text.len()) || !has_letters {
@@ -32,7 +32,7 @@ pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace
         let difference = at.text.len().abs_diff(text.len());
         let is_like = difference <= MOST_MARKS * LONGEST_MARKS && at.text != *text;
         let processors = is_like.then(|| conversions(&at.text, text)).flatten()?;
-        Some(ConvertedPlace { place, processors })
+        Some((place, processors))
     });
     formed.take(MOST_PLACES).collect()
 }
