@@ -94,10 +94,16 @@ fn take_marks(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
 mod tests {
     use super::*;
 
+    /// The text of a page, the value of the record, and the replacements that turn one into the other.
+    type Example = (
+        &'static str,
+        &'static str,
+        &'static [(&'static str, &'static str)],
+    );
+
     #[test]
     fn marks_between_letters_and_digits_are_replaced() {
-        // Each entry has the text of a page, the value of the record, and the replacements.
-        let table: [(&str, &str, &[(&str, &str)]); 5] = [
+        let table: [Example; 5] = [
             ("AB-1234", "AB1234", &[("-", "")]),
             ("red / green / blue", "red/green/blue", &[(" / ", "/")]),
             ("No. 5 Street", "No 5 Street", &[(". ", " ")]),
