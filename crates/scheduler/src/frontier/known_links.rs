@@ -81,7 +81,9 @@ impl FeedBatch<'_> {
                    SELECT id, ?2, attempt > 0 OR state = ?3 FROM tasks WHERE id = ?1";
         let values = params![task as i64, record, DONE];
         let is_new = self.db.prepare_cached(sql)?.execute(values)? > 0;
-        self.db.note_task_record(task, record);
+        if is_new {
+            self.db.note_task_record(task, record);
+        }
         let pair_key = self.attachment_key(key, record);
         self.seen.note_pair(pair_key);
         if is_new && let Some(done) = find_backfill(self.db, task, record)? {
