@@ -324,14 +324,15 @@ impl<'a> Scores<'a> {
             .filter(|labelled| !**labelled)
             .count()
             .max(1) as f64;
+        let votes: Vec<(usize, usize, f64)> = (0..pages)
+            .filter(|&page| !labelled[page])
+            .flat_map(|page| self.votes_on_page(&voters, page))
+            .collect();
         let share = |candidate: usize| {
             let (mut agreed, mut all) = (0.0, 0.0);
-            for page in (0..pages).filter(|&page| !labelled[page]) {
-                for (voter, weight) in &voters {
-                    let likeness = self.reading_similarity(candidate, *voter, page);
-                    agreed += weight * likeness;
-                    all += weight;
-                }
+            for (page, voter, weight) in &votes {
+                agreed += weight * self.reading_similarity(candidate, *voter, *page);
+                all += weight;
             }
             // A default vote, half in favour, is added, so that a few doubtful votes decide little.
             (agreed + 0.5 * DEFAULT_VOTE * unlabelled) / (all + DEFAULT_VOTE * unlabelled)
@@ -346,6 +347,25 @@ impl<'a> Scores<'a> {
             shares[one] = shares[one].max(without);
         }
         shares
+    }
+
+    /// The votes of a page: page, voter and weight. If two voters that count no positions agree on a value, the page has
+    /// it, and voters that read nothing there do not vote.
+    fn votes_on_page(&self, voters: &[(usize, f64)], page: usize) -> Vec<(usize, usize, f64)> {
+        let speaks = |voter: usize| !self.readings[voter][page].values.is_empty();
+        let named = voters.iter().map(|(voter, _)| *voter);
+        let named = named.filter(|&one| speaks(one) && !self.candidates[one].counts_positions());
+        let named: Vec<usize> = named.collect();
+        let is_settled = named.iter().enumerate().any(|(at, &one)| {
+            let mut others = named[..at].iter();
+            others.any(|&other| self.reading_similarity(one, other, page) >= 0.99)
+        });
+        let voting = voters
+            .iter()
+            .filter(|(voter, _)| !is_settled || speaks(*voter));
+        voting
+            .map(|(voter, weight)| (page, *voter, *weight))
+            .collect()
     }
 
     /// How far two candidates read the same on a page: 0 or 1, or a share between for lists.
