@@ -237,7 +237,7 @@ impl Crew {
         Some(false)
     }
 
-    /// Retries the failed tasks, after which the crawl is no longer finished.
+    /// Retries the failed tasks, so the crawl is no longer finished.
     pub(crate) fn retry(&mut self) {
         self.retries.set(true);
         if self.kind == Kind::Fleet {

@@ -22,7 +22,7 @@ pub(crate) fn start_web() -> Web {
 }
 
 pub(crate) struct Routes {
-    /// For each machine, the address at which it reaches the web, and the number of faults that now block this route.
+    /// For each machine, the address where it reaches the web, and the number of faults that now block this route.
     addresses: Vec<(String, u32)>,
     port: u16,
 }
@@ -50,7 +50,7 @@ impl Routes {
         ways
     }
 
-    /// The value of `--resolve` for a machine. It maps every host to the address at which this machine reaches the web.
+    /// The value of `--resolve` for a machine. It maps every host to the address where this machine reaches the web.
     pub(crate) fn resolve_value(&self, machine: usize) -> String {
         let (address, _) = &self.addresses[machine];
         format!("*:80:{address}:{}", self.port)

@@ -24,7 +24,7 @@ pub(crate) struct Expected {
 pub(crate) struct Graph {
     /// The delay of each host.
     pub(crate) delays: BTreeMap<String, Duration>,
-    /// The seeds, in the order in which they must be fed.
+    /// The seeds, in the order they must be fed.
     pub(crate) roots: Vec<String>,
     /// Every URL that becomes a task.
     pub(crate) expected: BTreeMap<String, Expected>,
@@ -88,7 +88,7 @@ fn robots_txt(delay_ms: u64) -> String {
     }
 }
 
-/// The URLs to which each page of a site links.
+/// The URLs that each page of a site links to.
 fn links_of_site(site: usize, sites: usize, pages: usize, rng: &mut Rng) -> Vec<Vec<String>> {
     let mut links: Vec<Vec<String>> = vec![Vec::new(); pages];
     for number in 1..pages {

@@ -56,7 +56,7 @@ impl Fault {
     }
 }
 
-/// The moments of a task at which processes are killed.
+/// The moments of a task when processes are killed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Point {
     /// Tasks are leased in the database, but not sent to a supervisor.
@@ -90,7 +90,7 @@ impl fmt::Display for PlannedFault {
     }
 }
 
-/// The way in which a round crawls.
+/// How a round crawls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     /// `webfill crawl`.

@@ -12,7 +12,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// The delay of data on a slow connection.
 const LATER: Duration = Duration::from_millis(120);
 
-/// The number of bytes in the greeting with which every connection begins.
+/// The number of bytes in the greeting at the start of every connection.
 const GREETING: usize = 64;
 
 /// How the proxy currently treats connections and messages.

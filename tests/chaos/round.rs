@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// The longest time that a crawl may take after the last fault. If it takes longer, tasks must have been lost.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The kind of store in which a round stores its pages.
+/// The kind of store where a round stores its pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Store {
     Sqlite,
@@ -41,7 +41,7 @@ pub(crate) struct Round {
     pub(crate) pages: usize,
     /// Whether sites become unreachable after only two backoffs.
     pub(crate) gives_up: bool,
-    /// The seed from which the web is generated.
+    /// The seed for generating the web.
     pub(crate) seed: u64,
     pub(crate) plan: Vec<PlannedFault>,
 }

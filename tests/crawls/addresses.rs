@@ -1,4 +1,4 @@
-//! Tests addresses to which the crawler must not connect. Servers at these addresses record every connection.
+//! Tests addresses that the crawler must not connect to. Servers at these addresses record every connection.
 
 use webfill_test_needs::needs;
 use webfill_tests::isolation::{add_address, run_isolated};

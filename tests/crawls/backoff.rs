@@ -1,4 +1,4 @@
-//! Tests backoffs (waits in which a site in trouble gets no requests): the site's tasks stay queued, and none is lost,
+//! Tests backoffs (a site in trouble gets no requests for a while): the site's tasks stay queued, and none is lost,
 //! however the site fails.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -8,7 +8,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
 
-/// A valid crawl, to which the tests add an invalid flag.
+/// A valid crawl. The tests add an invalid flag to it.
 fn crawl_command(work: &Workplace) -> Run {
     let run = work.plain_crawl();
     run.args(["--allow-private-networks", "http://a.example/"])

@@ -57,7 +57,7 @@ fn redirect_all_to(site: &Site, captcha: &'static str) {
     });
 }
 
-/// A challenge page of some 900 bytes for which there is no signature.
+/// A challenge page of some 900 bytes that no signature matches.
 fn unknown_challenge() -> Page {
     page("Please hold on")
         .field("name", "Nobody")

@@ -44,7 +44,7 @@ fn host_name(kind: &str, number: usize) -> String {
     format!("{kind}-{number}.example")
 }
 
-/// The URLs of the pages in an order in which the hosts take turns.
+/// The URLs of the pages, ordered so that the hosts take turns.
 fn page_urls(kind: &str, hosts: usize, pages: usize, port: u16) -> Vec<String> {
     (0..pages)
         .flat_map(|page| (0..hosts).map(move |number| (page, number)))

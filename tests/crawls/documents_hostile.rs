@@ -123,7 +123,7 @@ fn hostile_documents_end_with_their_status_and_the_next_one_is_read() {
     }
 }
 
-/// A PDF with many pages, each of which shows the same long drawing.
+/// A PDF with many pages that all show the same long drawing.
 fn slow_pdf() -> Vec<u8> {
     const PAGES: usize = 20_000;
     let kids: String = (0..PAGES)

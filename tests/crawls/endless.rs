@@ -74,7 +74,7 @@ fn pages_that_only_repeat_themselves_are_crawled_more_slowly() {
     }
 }
 
-/// Serves the site of each row on a separate host. Returns the URL at which the crawl of each site starts.
+/// Serves the site of each row on a separate host. Returns the URL where the crawl of each site starts.
 fn serve_rows(web: &Web, rows: &[Row]) -> Vec<String> {
     let serve = |(host, start, shows): &Row| {
         let site = web.site(&format!("{host}.example"));
@@ -203,7 +203,7 @@ fn urls_that_differ_only_in_dropped_parameters_are_one_url() {
         let paths = visits.0[before..].iter().map(|visit| visit.path.clone());
         paths.filter(|path| path != "/").collect::<Vec<_>>()
     };
-    // The URLs are requested in the form in which they were found.
+    // The URLs are requested as they were found.
     assert_eq!(
         fetched(None),
         ["/a?utm_source=x", "/b?ref=1&id=2", "/b?id=2"]

@@ -9,7 +9,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A workplace in which three profiles were crawled.
+/// A workplace where three profiles were crawled.
 fn crawl_three_profiles() -> Workplace {
     let web = Web::start();
     let site = web.site("x.example");

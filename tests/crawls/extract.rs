@@ -41,7 +41,7 @@ fn change_mapping(work: &Workplace) {
     work.write_json("mappings/profile.json", &other_mapping());
 }
 
-/// A web, and a workplace in which it is crawled. The crawl keeps the bodies of pages.
+/// A web, and a workplace where it is crawled. The crawl keeps the bodies of pages.
 struct Kept {
     web: Web,
     work: Workplace,

@@ -213,7 +213,7 @@ fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert
 }
 
 /// A case: its name, the number of pages, whether a listing links to them, their HTML, and which pages lose fields.
-/// Then the names of the lost fields, and the number of nights within which the loss must be reported.
+/// Then the names of the lost fields, and within how many nights the loss must be reported.
 type Loss = (
     &'static str,
     usize,

@@ -10,7 +10,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const SITE: &str = "authors.example";
 
-/// Serves a list of several pages, each of which links to the next one.
+/// Serves a list of several pages, each linking to the next one.
 fn serve_work_lists(web: &Web) {
     let site = web.site(SITE);
     for (number, works) in [

@@ -31,7 +31,7 @@ const CONCURRENCY: usize = 4;
 /// are acknowledged, so it cannot buffer more pages than this.
 const HELD_AT_MOST: usize = 4 * WORKERS * CONCURRENCY;
 
-/// A crawl during which its MongoDB server fails.
+/// A running crawl whose MongoDB server fails.
 struct Trouble {
     web: Web,
     work: Workplace,

@@ -36,7 +36,7 @@ fn documented_queries() -> BTreeMap<String, Query> {
     queries
 }
 
-/// Reads `db.COLLECTION.aggregate([...])`, in which the part between the brackets is JSON.
+/// Reads `db.COLLECTION.aggregate([...])`, where the part between the brackets is JSON.
 fn read_query(text: &str) -> Query {
     let call = text.trim().strip_prefix("db.");
     let (collection, rest) = call

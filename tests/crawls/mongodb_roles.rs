@@ -22,7 +22,7 @@ const REFUSED: &str = "Checking authorization failed";
 /// A server that has the shipped roles and one user for each role.
 struct Server {
     mongod: Mongod,
-    /// The certificates by which the server identifies users; `None` if it uses passwords.
+    /// The certificates that identify users to the server; `None` if the server uses passwords.
     certificates: Option<Certificates>,
 }
 

@@ -355,7 +355,7 @@ fn one_line_shows_what_a_crawl_waits_for() {
     running.finish().expect_code(11);
 }
 
-/// Ten ways in which a site can be dead, each with the outcome that its URL gets.
+/// Ten ways a site can be dead, each with the outcome that its URL gets.
 const WAYS: [(&str, &str); 10] = [
     ("refuses", "robots_unreachable"),
     ("resets", "network_error"),

@@ -38,7 +38,7 @@ fn field_history(record: &Value, field: &str) -> Vec<(Value, Value)> {
         .collect()
 }
 
-/// The options with which the second crawl is started.
+/// The options for starting the second crawl.
 #[derive(Debug, Clone, Copy)]
 enum Later {
     Plain,

@@ -1,4 +1,4 @@
-//! Tests a robots.txt behind redirects: each request waits for its turn at the site to which the redirect leads.
+//! Tests a robots.txt behind redirects: each request waits for its turn at the site that the redirect leads to.
 
 use std::time::Duration;
 

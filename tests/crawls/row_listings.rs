@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 
 const HOST: &str = "shop.example";
 
-/// The rule by which a mapping reads rows. Each field is read from the elements with the class of the same name.
+/// A mapping's rule for reading rows. Each field is read from the elements with the class of the same name.
 fn rows_rule(fields: &[&str], key: &[&str]) -> Value {
     let field = |name: &&str| {
         let selector = format!(".{name}");

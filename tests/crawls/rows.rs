@@ -1,4 +1,4 @@
-//! Tests rows: pages with many entries, each of which becomes a record.
+//! Tests rows: pages with many entries. Each entry becomes a record.
 
 mod seeds_job;
 

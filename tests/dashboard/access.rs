@@ -20,7 +20,7 @@ fn guarded_fleet() -> Fleet {
     ))
 }
 
-/// The fields of the form by which a page of the dashboard requests an action.
+/// The fields of the form that a page of the dashboard sends to request an action.
 fn action_form_fields<'a>(token: &'a str, crawl_id: &'a str) -> Vec<(&'static str, &'a str)> {
     vec![
         ("token", token),

@@ -18,7 +18,7 @@ fn serve_pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<V
         .collect()
 }
 
-/// A fleet in which an operator has blocked these hosts, so that none of their pages is fetched.
+/// A fleet where an operator has blocked these hosts, so that none of their pages is fetched.
 fn fleet_with_blocked_sites(hosts: &[&str]) -> Fleet {
     let fleet = Fleet::start();
     for host in hosts {

@@ -1,4 +1,4 @@
-//! Tests requests whose `spiderid` asks for a browser, in a fleet in which only some supervisors have a browser.
+//! Tests requests whose `spiderid` asks for a browser, in a fleet where only some supervisors have a browser.
 
 use std::time::{Duration, Instant};
 

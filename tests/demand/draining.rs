@@ -14,7 +14,7 @@ const PAGES: usize = 25;
 /// The longest time of a request, in seconds. It is longer than any test, so no supervisor counts as lost.
 const LONGEST_FETCH: &str = "100";
 
-/// Feeds the pages of some sites, all of which answer after this latency. Returns the number of pages.
+/// Feeds the pages of some sites that all answer after this latency. Returns the number of pages.
 fn feed_sites(fleet: &Fleet, sites: usize, latency: Duration) -> usize {
     let mut requests = Vec::new();
     for number in 0..sites {

@@ -16,7 +16,7 @@ use crate::standby::fleet_with_journal;
 /// How many requests `webfill feed` sends together.
 const BATCH: usize = 1_000;
 
-/// Two dispatchers, of which the first serves, and a supervisor that knows both.
+/// Two dispatchers (the first one serves), and a supervisor that knows both.
 struct Pair {
     first: Fleet,
     second: Fleet,
@@ -157,7 +157,7 @@ fn call(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "status", "arguments": {}}})
 }
 
-/// The line with which an agent's call was answered.
+/// The line that answered an agent's call.
 fn answer_to(mcp: &Running, id: u64) -> Option<String> {
     let printed = mcp.stdout_so_far();
     let mut lines = printed.lines();

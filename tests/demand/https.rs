@@ -320,8 +320,8 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
     );
 }
 
-/// A client streams lines of which some are for another application and some are faulty. The audit log must record the
-/// refusals under the client's name.
+/// A client streams lines, some for another application and some faulty. The audit log must record the refusals under
+/// the client's name.
 #[test]
 fn refused_lines_of_a_stream_are_audited() {
     let guarded = Guarded::start();

@@ -1,5 +1,5 @@
-//! Tests the ways in which requests are fed: by command, as a list, as lines. Also tests which requests are refused,
-//! and when requests are durable.
+//! Tests the ways to feed requests: by command, as a list, as lines. Also tests which requests are refused, and when
+//! requests are durable.
 
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -38,7 +38,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine on which the commands of a document run. These commands use the application `app`.
+    /// A machine that runs the commands of a document. These commands use the application `app`.
     pub(crate) fn new(app: &'static str) -> Machine {
         let [.., high, low] = std::process::id().to_be_bytes();
         Machine {

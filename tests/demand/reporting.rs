@@ -1,4 +1,4 @@
-//! Tests the reports of a fleet in which crawls cannot continue: `status`, `info`, `why`.
+//! Tests the reports of a fleet where crawls cannot continue: `status`, `info`, `why`.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::Mongod;

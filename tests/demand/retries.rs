@@ -8,7 +8,7 @@ use webfill_tests::site::{Reply, Site, page, script, status};
 
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// A settings file in which the waits before retries are short enough for a test.
+/// A settings file where the waits before retries are short enough for a test.
 pub(crate) const TABLE: &str = "\
 [retries]
 timeout = [0.3, 0.6]

@@ -22,7 +22,7 @@ use crate::upgrades::handshake;
 
 mod machines;
 
-/// The longest time for which the fleet may pause when the dispatcher is replaced.
+/// How long the fleet may pause when the dispatcher is replaced.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 fn printed_text(output: &Output) -> String {

@@ -19,7 +19,7 @@ fn serve_pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> V
     requests
 }
 
-/// A fleet with two supervisors, each of which crawls one site.
+/// A fleet with two supervisors, each crawling one site.
 fn start_busy_fleet() -> Fleet {
     let mut fleet = Fleet::start();
     fleet.add_supervisor("two");
@@ -52,7 +52,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
             .expect_code(0);
         eprintln!("answered after {:?}", asked.elapsed());
         let answered = Instant::now();
-        // Fetching all pages of another site takes some time, in which the blocked site must get no request.
+        // Fetching all pages of another site takes some time. Meanwhile, the blocked site must get no request.
         let other = format!("after-{host}");
         fleet.feed(&serve_pages(&fleet, &[&other], 20, &other));
         fleet.wait_until_done(&other);

@@ -8,7 +8,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{APP, Fleet, request, wait_for};
 
-/// The most sites of which the dispatcher keeps tasks in memory.
+/// The most sites whose tasks the dispatcher keeps in memory.
 const WINDOW: u64 = 200;
 
 /// Feeds a large crawl as lists of ten thousand requests.

@@ -123,12 +123,12 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     for pair in expected.windows(2) {
         assert!(place(&pair[0]) < place(&pair[1]), "{pair:?} in {found:#?}");
     }
-    // The page was stored after the second delivery, in which it was fetched.
+    // The page was fetched in the second delivery and stored after that.
     let stored = ("page", Some(2));
     assert!(place(&("leased", Some(2))) < place(&stored), "{found:#?}");
     assert_eq!(reported["crawls"][0]["outcome"], "ok");
     assert_eq!(reported["missing"], json!([]), "{reported}");
-    // The fleet has no keys, so only the way in which the application has fed the URL is known.
+    // The fleet has no keys, so all that is known is how the application has fed the URL.
     assert_eq!(
         found.iter().filter(|(event, _)| event == "fed").count(),
         1,

@@ -1,5 +1,4 @@
-//! Tests `webfill demo`: it fills a table from its own web, and the values are those from which its pages are
-//! made.
+//! Tests `webfill demo`: it fills a table from its own web, and the values are those that its pages are made from.
 
 use std::collections::BTreeSet;
 use std::path::Path;

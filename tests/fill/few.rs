@@ -10,7 +10,7 @@ use super::made_web::{
     BOOKS, Oddities, book_count, book_url, fill_command, read_rows, serve_books, true_values,
 };
 
-/// A table in which the first `known` books of each site have all values, and the other books have none.
+/// A table where the first `known` books of each site have all values, and the other books have none.
 fn table_of_books(known: usize) -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
     for book in 0..book_count() {

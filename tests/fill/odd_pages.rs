@@ -195,7 +195,7 @@ fn product_json(thing: usize, has_maker: bool) -> String {
 /// The name of a layout, and a function that makes the page of a thing in this layout.
 type Layout = (&'static str, fn(usize) -> String);
 
-/// Layouts in which other things appear under the same label, even on pages that lack their own value.
+/// Layouts where other things appear under the same label, even on pages that lack their own value.
 const LAYOUTS: [Layout; 7] = [
     ("boxes of related things", |thing| {
         let others = [thing + 5, thing + 17]
@@ -517,7 +517,7 @@ fn ticks_options_and_parsed_json_are_read() {
 /// How the table writes the value of a thing, and how its page does.
 type Writing = (&'static str, fn(usize) -> String, fn(usize) -> String);
 
-/// Values of which pages write the marks, spaces and letters otherwise than the table.
+/// Values that pages write with other marks, spaces and letters than the table does.
 const WRITINGS: [Writing; 6] = [
     (
         "a space before a unit",

@@ -158,7 +158,7 @@ fn the_report_is_shown_whole_on_any_screen() {
     }
     assert_eq!(browser.take_console(), Vec::<String>::new());
     for url in browser.requested_urls() {
-        // Only the report itself may be requested. A data URL belongs to the page with which the browser starts.
+        // Only the report itself may be requested. A data URL belongs to the page that the browser starts with.
         let is_own = url.starts_with("file:") || url.starts_with("data:");
         assert!(is_own, "{url} was requested");
     }

@@ -67,8 +67,8 @@ fn a_run_that_is_killed_later_is_resumed() {
     kill_after_and_resume(70);
 }
 
-/// The moment at which a run is killed: at its start; when all runs together have fetched this many pages; or when the
-/// run begins this step for the given time, counted from 1.
+/// When a run is killed: at its start; when all runs together have fetched this many pages; or when the run begins this
+/// step for the given time, counted from 1.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     Start,
@@ -77,8 +77,8 @@ enum Moment {
 }
 
 impl Moment {
-    /// The moments at which runs are killed. Each step is interrupted twice: while pages outside of the
-    /// sample are missing, and when all pages are stored.
+    /// The moments when runs are killed. Each step is interrupted twice: while pages outside of the sample are missing,
+    /// and when all pages are stored.
     const ALL: [Moment; 14] = [
         Moment::Start,
         Moment::Pages(5),

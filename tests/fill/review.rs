@@ -1,4 +1,4 @@
-//! Tests the page of the dashboard on which doubts are reviewed, by keys in a real Chromium. The results are checked by
+//! Tests the page of the dashboard where doubts are reviewed, by keys in a real Chromium. The results are checked by
 //! their effects on the next run.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Tests a site of which the table contains no values. Rules learned from the table's other sites fill its gaps if they
-//! are certain enough. Otherwise they lead to questions.
+//! Tests a site that has no values in the table. Rules learned from the table's other sites fill its gaps if they are
+//! certain enough. Otherwise they lead to questions.
 
 use std::collections::BTreeSet;
 

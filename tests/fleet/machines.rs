@@ -140,7 +140,7 @@ impl Machines {
         roll.output().expect("python3 runs it")
     }
 
-    /// A copy of the webfill program under another name, by which a test recognises the processes that run it.
+    /// A copy of the webfill program under another name, so that a test can recognise the processes that run it.
     pub(crate) fn create_new_program(&self) -> PathBuf {
         let path = self.work.path("webfill-new");
         let today = Build::Today.binary();

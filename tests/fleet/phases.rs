@@ -26,12 +26,12 @@ pub(crate) struct Plan {
     pub(crate) machines: u16,
     /// The delay between two requests to each generated site.
     pub(crate) delay: Duration,
-    /// The time for which the costs are measured while nothing else happens.
+    /// How long the costs are measured while nothing else happens.
     pub(crate) measured_for: Duration,
     pub(crate) killed_for: Duration,
     /// In each period of this length, one supervisor in ten is killed.
     pub(crate) killed_every: Duration,
-    /// The longest median time for which a restarted dispatcher may not answer.
+    /// The longest median time that a restarted dispatcher may be silent.
     pub(crate) longest_pause: Duration,
 }
 

@@ -4,8 +4,8 @@
 //! This script runs again when one of these changes:
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
-//! - the folder into which `deploy/install-mongod.sh` downloads a server, the folder into which `tests/released.sh`
-//!   builds the released webfill, or the folders in which `tests/warc/install.sh`, `tests/mail/install.sh`,
+//! - the folder that `deploy/install-mongod.sh` downloads a server into, the folder that `tests/released.sh` builds the
+//!   released webfill into, or the folders where `tests/warc/install.sh`, `tests/mail/install.sh`,
 //!   `tests/office/install.sh`, `tests/parquet/install.sh`, `tests/prometheus/install.sh` and
 //!   `tests/dashboard/install.sh` record their installations;
 //! - an environment variable that names or demands one of these programs.

@@ -28,7 +28,7 @@ pub struct Ratings {
 }
 
 impl Ratings {
-    /// A site on which every user has 1 to 4 pages of up to 5 rows.
+    /// A site where every user has 1 to 4 pages of up to 5 rows.
     pub const fn small_site(users: usize) -> Ratings {
         Ratings {
             users,
@@ -38,7 +38,7 @@ impl Ratings {
         }
     }
 
-    /// A site on which every user has 1 to 40 pages of up to 30 rows.
+    /// A site where every user has 1 to 40 pages of up to 30 rows.
     pub const fn large_site(users: usize) -> Ratings {
         Ratings {
             users,
@@ -181,8 +181,8 @@ impl Ratings {
         }
     }
 
-    /// The mapping for all sites of this size. With records, the user of a row is the record for which the page was
-    /// fetched. Without records, the user and the site are read from the URL of the page.
+    /// The mapping for all sites of this size. With records, the user of a row is the record that the page was fetched
+    /// for. Without records, the user and the site are read from the URL of the page.
     pub fn mapping(self, with_records: bool) -> Value {
         let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
         let pages =

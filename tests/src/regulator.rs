@@ -1,9 +1,9 @@
 //! The generated websites of a regulator. Their pages change from night to night, and a ledger of these changes
 //! determines what a watch must report for a night.
 //!
-//! - `regulator.test`, without a mapping: a listing of decisions, one of which is withdrawn together with its link;
-//!   PDFs that are generated anew each night; a page with a clock; pages that only a sitemap lists, with a meaningless
-//!   `lastmod` of today.
+//! - `regulator.test`, without a mapping: a listing of decisions (one is withdrawn together with its link); PDFs that
+//!   are generated anew each night; a page with a clock; pages that only a sitemap lists, with a meaningless `lastmod`
+//!   of today.
 //! - `register.example`: a listing of entries, whose fields a mapping reads.
 //! - `bulletin.test`: a listing of news, on a site that blocks on the third night.
 
@@ -20,12 +20,12 @@ const REGISTER: &str = "register.example";
 /// The site that blocks the crawler for one night.
 pub const BULLETIN: &str = "bulletin.test";
 
-/// The night on which [`BULLETIN`] blocks the crawler.
+/// The night when [`BULLETIN`] blocks the crawler.
 pub const BLOCKED_NIGHT: u32 = 3;
 
 pub const NIGHTS: u32 = 10;
 
-/// The number of the decision that is withdrawn, and the first night on which no page links to it.
+/// The number of the decision that is withdrawn, and the first night when no page links to it.
 const WITHDRAWN: usize = 1;
 const WITHDRAWN_NIGHT: u32 = 4;
 
@@ -42,7 +42,7 @@ enum Kind {
     Pdf,
     /// A page with text that shows the time of day.
     Clock,
-    /// A page with text to which only the sitemap links.
+    /// A page with text, linked only from the sitemap.
     Listed,
     /// A page whose fields are read by the mapping.
     Fields,
@@ -61,7 +61,7 @@ struct Entry {
     is_withdrawn: bool,
     /// The version that the crawler has seen last.
     seen: Option<u32>,
-    /// The number of consecutive nights on which the crawler did not find the page.
+    /// How many nights in a row the crawler did not find the page.
     misses: u32,
 }
 

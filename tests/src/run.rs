@@ -19,7 +19,7 @@ use crate::summary::Summary;
 /// The default time limit of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
 
-/// The time within which all other processes of a run must end after the first one has ended.
+/// How soon all other processes of a run must end after the first one has ended.
 const AFTERLIFE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(25);

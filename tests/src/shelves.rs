@@ -14,7 +14,7 @@ pub const SHELVES: usize = 4;
 const SIZE: usize = 5;
 const COPIES: usize = SHELVES * SIZE;
 
-/// The number of the book of which this is a copy. Each book has two copies, possibly on different shelves.
+/// The number of the book that this is a copy of. Each book has two copies, possibly on different shelves.
 fn book_of_copy(copy: usize) -> usize {
     copy / 2
 }
@@ -159,7 +159,7 @@ pub fn needed_pages() -> BTreeSet<String> {
     (0..COPIES).filter(needs).map(path).collect()
 }
 
-/// All book pages to which a shelf links.
+/// All book pages that a shelf links to.
 pub fn linked_pages() -> BTreeSet<String> {
     let path = |copy: usize| format!("{HOST}/books/{}", book_of_copy(copy));
     (0..COPIES)

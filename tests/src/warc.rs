@@ -59,7 +59,7 @@ pub fn warc_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// All records of a finished archive, to which nothing is being written.
+/// All records of an archive that is finished: nothing is being written to it.
 pub fn read_archive(folder: &Path) -> Vec<WarcRecord> {
     let mut records = Vec::new();
     for file in warc_files(folder) {

@@ -56,7 +56,7 @@ impl Workplace {
         self.write(name, value.to_string())
     }
 
-    /// Writes a file in which each line is a JSON value. Returns its path.
+    /// Writes a file with a JSON value on each line. Returns its path.
     pub fn write_lines(&self, name: &str, values: &[Value]) -> PathBuf {
         let lines: Vec<String> = values.iter().map(Value::to_string).collect();
         self.write(name, lines.join("\n") + "\n")

@@ -20,7 +20,7 @@ use crate::core_time::time_on_core;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// The number of sites over which the tasks are spread.
+/// The number of sites that the tasks are spread over.
 pub const SITES: u64 = 50_000;
 /// The number of workers of each supervisor.
 pub const WORKERS: u16 = 16;
@@ -91,7 +91,7 @@ fn seed_candidate(url: &str) -> Candidate<'_> {
     }
 }
 
-/// The time that the dispatcher has used. The time in which the benchmark makes the supervisors' messages is not
+/// The time that the dispatcher has used. The time that the benchmark takes to make the supervisors' messages is not
 /// included.
 #[derive(Debug, Default)]
 pub struct Measured {

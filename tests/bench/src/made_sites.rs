@@ -1,5 +1,5 @@
-//! Generated sites, one for each way in which pages show values: in tables, lists, cards, sentences, attributes, linked
-//! data or scripts. They are in English and German, and have misleading content next to the values.
+//! Generated sites, one for each way of showing values: in tables, lists, cards, sentences, attributes, linked data or
+//! scripts. They are in English and German, and have misleading content next to the values.
 //!
 //! The layout and the number of a page determine everything. Rows change their order, optional parts are missing on
 //! some pages, and each page also has values of other things.

@@ -61,8 +61,7 @@ pub enum Change {
 
 type Make = fn(&mut Tree, &Choices);
 
-/// All changes, in the order in which they are applied. Changes that read class names come before those that rename
-/// classes.
+/// All changes, in the order they are applied. Changes that read class names come before those that rename classes.
 const CHANGES: [(Change, Make); 15] = [
     (Change::Labels, labels::reword_labels),
     (Change::Formats, formats::rewrite_formats),

@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// A redesign that renames the class by which the mapping finds the price.
+    /// A redesign that renames the class the mapping finds the price by.
     fn break_by_renamed_class() -> Break {
         let renaming = (0..50).map(|seed| Redesign::with_changes(seed, &[Change::Classes]));
         let breaks = renaming

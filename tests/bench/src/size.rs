@@ -11,7 +11,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// The factor by which a limit may be missed in the small size, which mostly runs as a debug build on a busy
+    /// The factor that a limit may be missed by in the small size, which mostly runs as a debug build on a busy
     /// machine. A limit of zero allows nothing in either size.
     const SMALL_TOLERANCE: f64 = 2.5;
 
@@ -32,7 +32,7 @@ impl Size {
         }
     }
 
-    /// The factor by which a limit may be missed.
+    /// The factor that a limit may be missed by.
     pub fn tolerance(self) -> f64 {
         self.pick(1.0, Size::SMALL_TOLERANCE)
     }

@@ -12,7 +12,8 @@ use crate::WAIT;
 /// The message that chromedriver prints when it listens. The port follows it.
 const LISTENS: &str = "was started successfully on port ";
 
-/// Starts chromedriver in its own process group, to which its browsers belong, too. Returns the process and its port.
+/// Starts chromedriver in its own process group. Its browsers belong to the group, too. Returns the process and its
+/// port.
 pub(super) fn start_driver() -> (Child, u16) {
     let mut driver = Command::new("chromedriver")
         .args(["--port=0", "--log-level=SEVERE"])

@@ -24,7 +24,7 @@ pub use keyboard::Keyboard;
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// The key in the JSON of the WebDriver protocol under which an element's id is found.
+/// The key of an element's id in the JSON of the WebDriver protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 const FLAGS: &[&str] = &[

@@ -14,7 +14,7 @@ pub const WIDTHS: [u32; 4] = [390, 1024, 1440, 2560];
 
 const HEIGHT: u32 = 900;
 
-/// The width of a screen, in pixels, from which on no table may need sideways scrolling.
+/// On screens of at least this width, in pixels, no table may need sideways scrolling.
 const ROOMY: u32 = 1440;
 
 /// The tags of the rules that a light page must meet: WCAG 2.0 to 2.2 at levels A and AA, and best practices.

@@ -4,7 +4,7 @@
 /// from 1.
 pub type Shows = fn(path: &str, visit: u64) -> String;
 
-/// The host without `.example`, the path at which the crawl starts, and the content of the pages.
+/// The host without `.example`, the path where the crawl starts, and the content of the pages.
 pub type Row = (&'static str, &'static str, Shows);
 
 /// A generated token of hexadecimal digits, different for each number.
@@ -70,7 +70,7 @@ fn days_table() -> String {
     format!("<table><tr><th>Mo<th>Tu<th>We</tr><tr>{cells}</tr></table>")
 }
 
-/// A page with this content. If the chain of `length` pages continues, the page links to the next URL, in which `N` is
+/// A page with this content. If the chain of `length` pages continues, the page links to the next URL, with `N`
 /// replaced by a number.
 fn chain_page(path: &str, length: u64, next: &str, content: String) -> String {
     let at = last_number(path);

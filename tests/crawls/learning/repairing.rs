@@ -317,7 +317,7 @@ fn pages_that_had_no_value_get_none_from_a_repair() {
     assert_eq!(shop.read_mapping()["fields"][1], mapping["fields"][1]);
 }
 
-/// Writes pages of people with two labelled years, of which the mapping reads the wrong one.
+/// Writes pages of people with two labelled years. The mapping reads the wrong one.
 fn write_pages(work: &Workplace) -> (String, String) {
     let (mut list, mut records) = (String::new(), String::new());
     for number in 0..8 {

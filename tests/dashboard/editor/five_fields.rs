@@ -40,7 +40,7 @@ const MOST_CLICKS: usize = 12;
 /// the test does not fail on a slow machine.
 const MOST_BY_HAND: Duration = Duration::from_secs(30);
 
-/// The number of pages from which the mapping is made.
+/// The number of pages that the mapping is made from.
 const PAGES: usize = 2;
 
 /// The times of a practised person by the keystroke-level model: to move the mouse to a target and click, to press a

@@ -15,7 +15,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;
 
-/// A server to which all foreign URLs in the hostile pages lead. It counts its visitors.
+/// The server that all foreign URLs in the hostile pages lead to. It counts its visitors.
 struct Watcher {
     port: u16,
     came: Arc<AtomicUsize>,

@@ -163,7 +163,7 @@ fn supervisor_names() -> Vec<String> {
         .collect()
 }
 
-/// A copy of a program under another name, by which a test recognises the processes that run it.
+/// A copy of a program under another name, so that a test can recognise the processes that run it.
 fn link_program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     let path = fleet.work.path(name);
     if fs::hard_link(of, &path).is_err() {

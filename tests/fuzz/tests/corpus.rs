@@ -10,7 +10,7 @@ use webfill_fuzz::{TARGETS, Target, target};
 /// The longest time for one input. An extraction ends after two seconds by itself, but a busy machine is slower.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The most bytes by which memory may grow when all inputs are read again.
+/// The most bytes that memory may grow by when all inputs are read again.
 const MOST_GROWTH_BYTES: usize = 8 << 20;
 
 fn corpus_folder(target: &Target) -> PathBuf {

@@ -73,7 +73,7 @@ impl Client {
         unopened.filter(|_| self.opens_first).or(next)
     }
 
-    /// The true time at which the client acts next.
+    /// The true time of the client's next action.
     pub(crate) fn next_action_ms(&self) -> u64 {
         let next = self.next_crawl().map(|next| &self.crawls[next]);
         let next = next.filter(|crawl| crawl.key.is_some());
@@ -116,8 +116,7 @@ impl Client {
     }
 }
 
-/// The time at which a crawl expires, by the wall clock of the dispatcher's machine as it is before any fault changes
-/// this clock.
+/// When a crawl expires, by the wall clock of the dispatcher's machine as it is before any fault changes this clock.
 fn expires_at_ms(plan: &Plan, crawl: usize) -> Option<u64> {
     let expires_at_ms = plan.expires_at_ms(crawl)?;
     Some(EPOCH_MS as u64 + expires_at_ms)

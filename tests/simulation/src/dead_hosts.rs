@@ -12,8 +12,8 @@ use crate::plan::{DeadHosts, Plan};
 use crate::robots::RobotsPlan;
 use crate::settings::REST_S;
 
-/// Adds dead hosts to some worlds, as the last change of the plan. Worlds in which machines lose their connection to
-/// the web are skipped, because these losses could make sites unreachable, too.
+/// Adds dead hosts to some worlds, as the last change of the plan. Worlds where machines lose their connection to the
+/// web are skipped, because these losses could make sites unreachable, too.
 pub(crate) fn add_dead_hosts_sometimes(plan: &mut Plan, dice: &mut Dice) {
     if dice.once_in(4) && plan.backoff && !plan.loses_egress() {
         add_dead_hosts(plan, dice);

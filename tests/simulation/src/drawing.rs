@@ -26,8 +26,8 @@ impl Plan {
         drawn_sites::add_robots(&mut Dice::new(seed ^ 0x0B07), &mut sites);
         drawn_sites::add_failures(&mut Dice::new(seed ^ 0xFA11), &mut sites);
         let estimate_ms = sites::estimate_ms(&sites, default_delay_ms);
-        // The lease (the time for which a silent supervisor keeps its tasks) must not be too short. There are ten
-        // heartbeats per lease, and it takes time to simulate each of them.
+        // The lease (how long a silent supervisor keeps its tasks) must not be too short. There are ten heartbeats per
+        // lease, and it takes time to simulate each of them.
         let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
         let lease_ms = dice.log_uniform(shortest_lease_ms, shortest_lease_ms * 10);
         let mut plan = Plan {

@@ -7,12 +7,12 @@ use crate::plan::Plan;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// The longest time for which a machine loses its connection to the web, in milliseconds. A site that backs off for
-/// this whole time does not become unreachable.
+/// The longest loss of a machine's connection to the web, in milliseconds. A site that backs off for this whole time
+/// does not become unreachable.
 const LONGEST_LOSS_MS: u64 = 150_000;
 
-/// In some worlds, restarts the machine on which all processes run, and sets its clock. Without a shared cache, only
-/// the state that the dispatcher has stored survives this.
+/// In some worlds, restarts the machine that all processes run on, and sets its clock. Without a shared cache, only the
+/// state that the dispatcher has stored survives this.
 pub(crate) fn add_reboot(plan: &mut Plan, dice: &mut Dice) {
     if !dice.once_in(4) {
         return;

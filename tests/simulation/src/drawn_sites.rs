@@ -1,4 +1,4 @@
-//! Draws the sites of a world: their pages and robots.txt, and the ways in which these fail.
+//! Draws the sites of a world: their pages and robots.txt, and how these fail.
 
 use crate::dice::Dice;
 use crate::plan::Plan;

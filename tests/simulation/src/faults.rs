@@ -108,7 +108,7 @@ pub(crate) enum EgressFailure {
     Silence,
 }
 
-/// The time for which a name look-up waits for an answer.
+/// How long a name look-up waits for an answer.
 const NAMES_ARE_AWAITED_MS: u64 = 5_000;
 
 impl EgressFailure {

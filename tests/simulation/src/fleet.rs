@@ -28,13 +28,13 @@ pub(crate) struct Machine {
     pub(crate) unsent: Vec<MessageToDispatcher>,
     pub(crate) cut_up_until_ms: u64,
     pub(crate) cut_down_until_ms: u64,
-    /// How requests fail while the machine has no connection to the web, and the time at which this ends.
+    /// How requests fail while the machine has no connection to the web, and when this ends.
     pub(crate) lost_way: Option<(EgressFailure, u64)>,
     /// The leases of tasks that wait for name servers, as reported by the workers.
     pub(crate) waiting: BTreeSet<(u64, Delivery)>,
-    /// The time for which the supervisor stays away when it leaves.
+    /// How long the supervisor stays away when it leaves.
     pub(crate) away_ms: u64,
-    /// The time for which the supervisor's next message is scheduled.
+    /// When the supervisor's next message is due.
     pub(crate) speaks_at_ms: u64,
     /// The latest arrival time in each direction, for networks that keep the order of messages.
     pub(crate) last_arrival_ms: [u64; 3],
@@ -81,8 +81,8 @@ impl Machine {
         self.terms.lane
     }
 
-    /// The version of the protocol in which the supervisor sends messages. Each start uses another version, as after an
-    /// upgrade or a downgrade.
+    /// The protocol version of the supervisor's messages. Each start uses another version, as after an upgrade or a
+    /// downgrade.
     pub(crate) fn version(&self) -> u8 {
         let versions = u64::from(WIRE_VERSION - OLDEST_VERSION) + 1;
         let turn = self.terms.instance.wrapping_add(self.life.into());

@@ -43,7 +43,7 @@ pub(crate) struct Judge {
 #[derive(Debug)]
 struct KnownRobots {
     fetched_ms: u64,
-    /// The time until which the worker may use this content.
+    /// The worker may use this content until this time.
     until_ms: u64,
     state: RobotsState,
 }
@@ -53,7 +53,7 @@ struct Site {
     robots: RobotsPlan,
     /// The shortest delay that an operator has requested.
     wanted_ms: Option<u64>,
-    /// The time at which the last request ends.
+    /// When the last request ends.
     ends_ms: Option<u64>,
     page_ends_ms: Option<u64>,
     /// The worker that sent the last request for a page, and the delay at that time.

@@ -120,7 +120,7 @@ struct Observer {
     supervisors: usize,
     next_check_ms: u64,
     seen: LargeFleet,
-    /// The time from which messages are counted, and the numbers of messages and of finished tasks at that time.
+    /// The time when the counting of messages begins, and the numbers of messages and of finished tasks at that time.
     counted_from: Option<(u64, u64, u64)>,
 }
 

@@ -32,9 +32,9 @@
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits ([`operator`]);
 //! - unreachable hosts, with crawls of several priorities held back there ([`dead_hosts`]).
 //!
-//! Worlds in which further dispatchers stand by have the same judges ([`standbys`]). Worlds with several dispatchers
-//! that share the sites, a prototype, are separate: [`several`]. So are the worlds of [`large_fleet`],
-//! which are measured: many machines, and a restart of their dispatcher.
+//! Worlds where further dispatchers stand by have the same judges ([`standbys`]). Worlds with several dispatchers that
+//! share the sites, a prototype, are separate: [`several`]. So are the worlds of [`large_fleet`], which are measured:
+//! many machines, and a restart of their dispatcher.
 //!
 //! Not simulated: the gate's sockets, extraction, browsers, bodies, several origins at one site, and site clocks that
 //! are reserved in the cache (`politeness.clock = "shared"`).
@@ -106,7 +106,7 @@ use crate::standbys::file_checks;
 pub use crate::standbys::{StandbySabotage, StandbysReport};
 use crate::world::World;
 
-/// The report about a world in which no fault was found.
+/// The report about a world where no fault was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
     /// The duration of the world in simulated milliseconds.

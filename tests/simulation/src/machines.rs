@@ -62,7 +62,7 @@ fn has_no_name(done: &TaskDone) -> bool {
     done.outcome == Outcome::DnsError && !no_route
 }
 
-/// Reads a machine's attempts from its outcomes, and notes that this machine is reporting. `None` in worlds in which no
+/// Reads a machine's attempts from its outcomes, and notes that this machine is reporting. `None` in worlds where no
 /// machine loses its connection to the web.
 pub(crate) fn note_attempts(world: &mut World, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
     if !world.plan.loses_egress() {

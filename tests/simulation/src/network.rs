@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-/// The times at which a message sent now arrives. There are none if it is lost, and two if it is repeated.
+/// The arrival times of a message sent now. There are none if it is lost, and two if it is repeated.
 pub(crate) fn draw_arrivals(
     world: &mut World,
     machine: usize,

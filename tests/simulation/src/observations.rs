@@ -44,7 +44,7 @@ pub(crate) struct ObservedMachine {
 #[derive(Debug)]
 pub(crate) struct ObservedCutOff {
     pub(crate) since_ms: u64,
-    /// The time of the last probe. Before the first probe, the time at which the failure began.
+    /// The time of the last probe. Before the first probe, the time when the failure began.
     pub(crate) probed_ms: u64,
     /// The probes of the last round.
     pub(crate) probes: Vec<Lease>,
@@ -58,7 +58,7 @@ pub(crate) struct ObservedBackoffs {
     pub(crate) of_sites: BTreeMap<usize, ObservedBackoff>,
     /// Whether backoffs may have been ended, because a machine turned out to be the cause of the failures.
     pub(crate) may_be_over: bool,
-    /// The time at which the dispatcher last committed a turn.
+    /// When the dispatcher last committed a turn.
     pub(crate) committed_ms: u64,
 }
 

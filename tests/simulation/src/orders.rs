@@ -66,13 +66,13 @@ impl Order {
 #[derive(Debug, Default)]
 pub(crate) struct Operator {
     pub(crate) answered: BTreeSet<usize>,
-    /// The time at which each order was first given, by the number of the order.
+    /// When each order was first given, by the number of the order.
     pub(crate) given_ms: BTreeMap<usize, u64>,
     /// Orders whose answers prove nothing, because a later order may have changed their effect.
     pub(crate) overtaken: BTreeSet<usize>,
     pub(crate) paused: BTreeSet<CrawlKey>,
     pub(crate) stopped: BTreeSet<CrawlKey>,
-    /// The blocked sites, each with the time at which its block ends.
+    /// The blocked sites, each with the time when its block ends.
     pub(crate) blocked: BTreeMap<usize, u64>,
 }
 

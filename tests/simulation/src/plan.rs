@@ -25,7 +25,7 @@ pub(crate) struct Plan {
     pub(crate) queue: u64,
     pub(crate) sites: Vec<SitePlan>,
     pub(crate) network: NetworkPlan,
-    /// The faults, each with the time at which it occurs.
+    /// The faults, each with the time when it occurs.
     pub(crate) faults: Vec<(u64, Fault)>,
     /// Whether the shared cache is always unavailable, so that each worker requests robots.txt itself.
     pub(crate) cache_fails: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Plan {
     pub(crate) turns_between_checks: u64,
     /// Whether the world is checked for standstill (tasks that are due and not handed out). The check reads all sites.
     pub(crate) judges_standstill: bool,
-    /// The plan of the dispatchers, if there are several of which one serves.
+    /// The plan of the dispatchers, if there are several and one of them serves.
     pub(crate) standbys: Option<StandbyPlan>,
 }
 
@@ -65,9 +65,9 @@ pub(crate) struct Plan {
 pub(crate) struct DeadHosts {
     /// A site becomes unreachable after this many consecutive backoffs.
     pub(crate) most_backoffs: usize,
-    /// The time at which each crawl is fed. All crawls are opened at the beginning.
+    /// When each crawl is fed. All crawls are opened at the beginning.
     pub(crate) feeds_at_ms: Vec<u64>,
-    /// The time at which each crawl expires; `None` if it does not expire.
+    /// When each crawl expires; `None` if it does not expire.
     pub(crate) expires_at_ms: Vec<Option<u64>>,
     pub(crate) limits: ApplicationLimits,
 }
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// The failures after which a page is retried, and the waits before the retries.
+    /// The failures that lead to a retry of a page, and the waits before the retries.
     pub(crate) fn retry_table(&self) -> RetryTable {
         let waits = RETRY_AFTER_S.to_vec();
         RetryTable {
@@ -161,7 +161,7 @@ impl Plan {
         self.standbys.is_some() || self.faults.iter().any(sets)
     }
 
-    /// The id of the application to which a crawl belongs.
+    /// The id of the application that a crawl belongs to.
     pub(crate) fn app(&self, crawl: usize) -> &'static str {
         match crawl < FIRST_LIMITED {
             true => "app",

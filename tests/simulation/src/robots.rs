@@ -67,7 +67,7 @@ impl RobotsState {
         )
     }
 
-    /// The time for which the site demands to be left alone.
+    /// How long the site demands to be left alone.
     pub(crate) fn retry_after_ms(&self) -> Option<u64> {
         match self {
             RobotsState::TooMany { retry_after_ms }
@@ -103,7 +103,7 @@ impl RobotsPlan {
         }
     }
 
-    /// Draws a plan in which robots.txt changes, fails, moves and forbids pages.
+    /// Draws a plan where robots.txt changes, fails, moves and forbids pages.
     pub(crate) fn draw(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsPlan {
         let lasts_ms = pages as u64 * crawl_delay_ms.unwrap_or(1_000);
         let mut phases = Vec::new();
@@ -117,7 +117,7 @@ impl RobotsPlan {
         RobotsPlan { phases }
     }
 
-    /// Draws a plan in which robots.txt never gets a successful answer.
+    /// Draws a plan where robots.txt never gets a successful answer.
     pub(crate) fn always_failing(dice: &mut Dice) -> RobotsPlan {
         let state = match dice.between(0, 3) {
             0 => RobotsState::Error,

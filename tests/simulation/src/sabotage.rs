@@ -10,7 +10,7 @@ pub enum Sabotage {
     /// A worker counts its lease from the arrival of the supervisor's answer. It must count from the sending of the
     /// message that was answered.
     AnswersStretchTheLease,
-    /// Workers keep tasks although the lease under which they got them was lost.
+    /// Workers keep tasks although the lease for them was lost.
     RecallsAreIgnored,
     /// A worker is not informed about requests of its predecessor (the process that it replaces) that may still be in
     /// progress.

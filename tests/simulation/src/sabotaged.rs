@@ -6,7 +6,7 @@ use crate::machines;
 use crate::sabotage::Sabotage;
 use crate::world::World;
 
-/// The number of turns after which the sabotage `HandingOutStops` takes effect. By then, all processes are working.
+/// The number of turns before the sabotage `HandingOutStops` takes effect. By then, all processes are working.
 const TURNS_BEFORE_IT_STOPS: u64 = 200;
 
 /// Whether the dispatcher hands out tasks in this turn.

@@ -47,7 +47,7 @@ use self::plan::Plan;
 pub use self::sabotage::Sabotage;
 use self::world::World;
 
-/// The measurements of a world in which no fault was found.
+/// The measurements of a world where no fault was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
     /// The duration of the world, in simulated time.

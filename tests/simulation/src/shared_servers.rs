@@ -30,10 +30,10 @@ pub(crate) struct SharedServers {
 
 #[derive(Debug, Default)]
 struct Server {
-    /// The sites at which a request is in progress, each with the time at which it ends.
+    /// The sites with a request in progress, each with the time when the request ends.
     under_way: Vec<(usize, u64)>,
-    /// The time at which the last page could have been requested, if all pages so far had been requested as early as
-    /// the delay permits.
+    /// When the last page could have been requested, if all pages so far had been requested as early as the delay
+    /// permits.
     earliest_ms: u64,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct SitePlan {
     pub(crate) robots: RobotsPlan,
     pub(crate) answers_within_ms: u64,
     pub(crate) pages: Vec<PagePlan>,
-    /// The period in which the site blocks everyone who requests a page.
+    /// The period when the site blocks everyone who requests a page.
     pub(crate) blocks: Option<Range<u64>>,
 }
 
@@ -68,8 +68,8 @@ impl PagePlan {
         1 + self.fails.min(most)
     }
 
-    /// The time for which refusals of this page delay its site in one crawl. Before a page that is always refused is
-    /// given up, its site backs off `backoffs` times.
+    /// How long refusals of this page delay its site in one crawl. Before a page that is always refused is given up,
+    /// its site backs off `backoffs` times.
     fn refusals_ms(&self, backoffs: usize) -> u64 {
         let backoffs = match self.fails {
             FAILS_FOR_GOOD => backoffs as u64,
@@ -101,7 +101,7 @@ impl SitePlan {
         self.ever_fails() || self.blocks.is_some()
     }
 
-    /// The longest time for which refusals of the site's pages delay the site in one crawl, if each page that is always
+    /// The longest time that refusals of the site's pages delay the site in one crawl, if each page that is always
     /// refused causes this many backoffs.
     pub(crate) fn refusals_ms(&self, backoffs: usize) -> u64 {
         let pages = self.pages.iter();

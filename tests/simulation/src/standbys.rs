@@ -1,4 +1,4 @@
-//! Dispatchers of which one serves and the others stand by, following the section "Standby" of
+//! One dispatcher that serves and others that stand by, following the section "Standby" of
 //! `docs/explanation/decisions.md`. Everything else of the world is as with one dispatcher, and is judged by the same
 //! rules: sites, orders, and the tables, which are read from a file that applies the journal as it is written.
 //!
@@ -59,9 +59,9 @@ pub(crate) struct Standbys {
     dice: Dice,
     nodes: Vec<Node>,
     journal: Journal,
-    /// A file to which every record of the journal is applied as soon as it is added.
+    /// A file that every record of the journal is applied to as soon as it is added.
     reference: Option<Reference>,
-    /// The dispatcher to which each machine is connected.
+    /// The dispatcher that each machine is connected to.
     following: BTreeMap<usize, Following>,
     /// The number of the dispatcher that the client and the operator ask next.
     asked_node: usize,
@@ -83,7 +83,7 @@ pub struct StandbysReport {
     pub ghosts: u64,
     /// The number of commands to the journal whose answer was lost or came too late.
     pub lost_answers: u64,
-    /// The number of commits of which only a part is in the journal.
+    /// The number of commits that are only partly in the journal.
     pub unfinished: u64,
     /// The number of snapshots, and how often a dispatcher began again with one.
     pub snapshots: u64,
@@ -210,14 +210,14 @@ impl Standbys {
     }
 }
 
-/// The dispatcher to which a machine is connected, and the time of its last message.
+/// The dispatcher that a machine is connected to, and the time of its last message.
 #[derive(Debug, Clone, Copy, Default)]
 struct Following {
     node: usize,
     since_ms: u64,
 }
 
-/// A file to which every record of the journal is applied as soon as it is added. The checks read this file; in worlds
+/// A file that every record of the journal is applied to as soon as it is added. The checks read this file; in worlds
 /// with one dispatcher, they read the dispatcher's file.
 struct Reference {
     file: rusqlite::Connection,

@@ -3,7 +3,7 @@
 //!
 //! The judgement is based on the database, as another program reads it, and on the connected supervisors and their
 //! credit. Nothing is judged while it is unclear who may get a task, because a supervisor is silent, leaves or has not
-//! come back; nor in worlds in which machines lose their ways out.
+//! come back; nor in worlds where machines lose their ways out.
 
 use webfill_wire::Lane;
 
@@ -16,7 +16,7 @@ const TURNS_PER_CHECK: u32 = 8;
 /// The maximum number of consecutive checks that may find a site due.
 const MOST_CHECKS: u32 = 6;
 
-/// The longest time, in milliseconds, for which the limits on groups of sites may delay due tasks.
+/// How long the limits on groups of sites may delay due tasks, in milliseconds.
 const GROUPS_TAKE_MS: u64 = 20_000;
 
 /// Checks a turn of the dispatcher. `handed_out` is whether it handed out tasks.

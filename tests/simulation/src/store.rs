@@ -55,7 +55,7 @@ impl Store {
     }
 }
 
-/// The time at which a site's backoff ends, by the dispatcher's clock in milliseconds.
+/// When a site's backoff ends, by the dispatcher's clock in milliseconds.
 pub(crate) type BackoffEnd = i64;
 
 pub(crate) const UNREACHABLE: BackoffEnd = -1;

@@ -1,5 +1,5 @@
-//! Plans of worlds in which a sabotage (a deliberate fault) is likely to be found. In random worlds, only one in
-//! thousands of seeds finds some of them, because several things must go wrong together.
+//! Plans of worlds where a sabotage (a deliberate fault) is likely to be found. In random worlds, only one in thousands
+//! of seeds finds some of them, because several things must go wrong together.
 
 use webfill_wire::Lane;
 

@@ -314,7 +314,7 @@ pub(crate) fn check_conservation(world: &mut World) {
     world.faults.extend(found);
 }
 
-/// Schedules the dispatcher's next turn for the time at which it has something to do.
+/// Schedules the dispatcher's next turn for the time when it has something to do.
 fn schedule_wake(world: &mut World) {
     let Some(dispatcher) = &world.coordinator.dispatcher else {
         return;

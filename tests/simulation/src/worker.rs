@@ -29,7 +29,7 @@ use crate::shared_servers::server_addresses;
 
 mod runner;
 
-/// The interval at which the worker writes the times of its last requests to the shared cache, as in the real worker.
+/// How often the worker writes the times of its last requests to the shared cache, as in the real worker.
 const CLOCKS_EVERY_MS: u64 = 2_000;
 
 /// A leased task: its number, and how often it was delivered.

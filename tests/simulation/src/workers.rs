@@ -10,8 +10,8 @@ use crate::worker::{FinishedTask, Pending, RunnerAction, Worker, WorkerEnvironme
 use crate::world::World;
 use crate::{backoff, lost_ways, sabotaged, supervisors};
 
-/// The intervals in milliseconds at which a real supervisor checks its workers, restarts them, and considers them
-/// hanging.
+/// How often a real supervisor checks its workers, and after how long it restarts them and considers them hanging, in
+/// milliseconds.
 const CHECK_MS: u64 = 100;
 const BACKOFF_MS: u64 = 300;
 const WORKER_SILENT_MS: u64 = 15_000;
@@ -354,7 +354,7 @@ fn check_lane(world: &mut World, machine: usize, crawl: CrawlKey, who: &str) {
     }
 }
 
-/// Checks that robots.txt is requested only if the cache has no fresh copy. This is checked only in worlds in which
+/// Checks that robots.txt is requested only if the cache has no fresh copy. This is checked only in worlds where
 /// nothing goes wrong.
 fn check_cache_use(world: &mut World, site: usize, request: Request, who: &str) {
     let origin = format!("http://{}", site_name(site));

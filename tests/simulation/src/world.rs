@@ -41,9 +41,9 @@ pub(crate) struct World {
     pub(crate) standstill: Standstill,
     pub(crate) lost_ways: EgressLoss,
     pub(crate) machines_seen: ObservedMachines,
-    /// The dispatchers, in a world with several dispatchers of which one serves.
+    /// The dispatchers, in a world where one of several dispatchers serves.
     pub(crate) standbys: Option<Box<Standbys>>,
-    /// The moment at which the monotonic clocks of all workers start.
+    /// When the monotonic clocks of all workers start.
     epoch: Instant,
     pub(crate) connections: u64,
     pub(crate) traces: bool,
@@ -146,7 +146,7 @@ impl World {
         self.suspended_until_ms(place).is_some()
     }
 
-    /// The time until which a process is stopped; `None` if it is not stopped.
+    /// When a stopped process continues; `None` if the process is not stopped.
     pub(crate) fn suspended_until_ms(&self, place: Place) -> Option<u64> {
         let until_ms = self.stopped_until_ms.get(&place).copied();
         until_ms.filter(|until_ms| *until_ms > self.now_ms)

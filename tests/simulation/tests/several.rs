@@ -15,8 +15,8 @@ use webfill_simulation::several::{Passed, Sabotage, is_found, measure, run};
 /// The default number of seeds.
 const RUNS: u64 = 40;
 
-/// The time for which another seed is searched that finds a sabotage, in case that a change of the plans has made the
-/// noted seed useless.
+/// How long to search for another seed that finds a sabotage, in case a change of the plans has made the noted seed
+/// useless.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn number_from_env(name: &str) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Tests worlds with two or three dispatchers, of which one serves. The environment selects the seeds of the worlds:
+//! Tests worlds with two or three dispatchers. One of them serves. The environment selects the seeds of the worlds:
 //!
 //! ```text
 //! cargo nextest run -p webfill-simulation --test standbys                  # a few
@@ -17,8 +17,8 @@ use webfill_simulation::{
 /// The default number of seeds.
 const RUNS: u64 = 12;
 
-/// The time for which another seed is searched that finds a sabotage, in case that a change of the plans has made the
-/// noted seed useless.
+/// How long to search for another seed that finds a sabotage, in case a change of the plans has made the noted seed
+/// useless.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn number_from_env(name: &str) -> Option<u64> {

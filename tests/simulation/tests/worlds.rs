@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use webfill_simulation::{Sabotage, is_found, run};
 
-/// Seeds of worlds in which a fault was found, one per line, each with a description.
+/// Seeds of worlds where a fault was found, one per line, each with a description.
 const REGRESSIONS: &str = include_str!("../regressions.txt");
 
 /// The default number of seeds.

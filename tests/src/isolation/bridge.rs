@@ -19,7 +19,7 @@ impl Bridge {
         Bridge
     }
 
-    /// The address at which servers for all machines must listen.
+    /// The address where servers for all machines must listen.
     pub fn address(&self) -> &'static str {
         ITS_ADDRESS
     }

@@ -23,12 +23,12 @@ pub struct Visit {
     pub proxied: bool,
     pub connection: u64,
     pub accepted_at: Instant,
-    /// The time at which the first byte of the request was read.
+    /// When the first byte of the request was read.
     pub started_at: Instant,
-    /// The time at which the whole head was read.
+    /// When the whole head was read.
     pub head_read_at: Instant,
-    /// The time at which the last byte was passed to the socket, or at which the server noticed that the client had
-    /// closed the connection.
+    /// When the last byte was passed to the socket, or when the server noticed that the client had closed the
+    /// connection.
     pub ended_at: Option<Instant>,
     /// The status of the answer; `None` if no status was sent.
     pub status: Option<u16>,
@@ -53,7 +53,7 @@ impl Visit {
     }
 }
 
-/// The log, to which requests are added. All clones share it.
+/// The log that requests are added to. All clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct AccessLog {
     inner: Arc<(Mutex<Vec<Visit>>, Condvar)>,

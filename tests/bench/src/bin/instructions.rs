@@ -41,7 +41,7 @@ const CATALOGUE_PAGES: usize = 10_000;
 const SUPERVISORS: usize = 4;
 /// The number of pages in a batch: as many as a worker collects at a thousand pages a second.
 const PAGES_OF_BATCH: usize = 64;
-/// The number of codegen units with which `.ci/run` builds.
+/// The number of codegen units that `.ci/run` builds with.
 const CODEGEN_UNITS_OF_CI: &str = "2";
 
 /// A piece of work whose instructions are counted.
@@ -86,8 +86,8 @@ const WORKLOADS: [Workload; 5] = [
     },
 ];
 
-/// The content of `instructions.json`: thousands of instructions per page, and the compiler with which they were
-/// counted.
+/// The content of `instructions.json`: thousands of instructions per page, and the compiler that they were counted
+/// with.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {

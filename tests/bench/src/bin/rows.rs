@@ -3,7 +3,7 @@
 //!
 //! Thirty ratings to a page, 128 pages to a batch. In MongoDB two batches are in progress at a time, as with two
 //! workers. At the end, pages with 200,000 of the rows are stored again, when every row is known. Without `--plain`,
-//! everything is repeated for lists with `"complete": true`, for which the store remembers the lists of each row.
+//! everything is repeated for lists with `"complete": true`, where the store remembers the lists of each row.
 //!
 //!     rows [--rows THOUSANDS = 1000] [--plain]
 

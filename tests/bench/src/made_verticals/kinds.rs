@@ -808,8 +808,8 @@ pub const MEASURED: &[Vertical] = &[
     },
 ];
 
-/// Further verticals. The weights by which values are proposed were estimated on them, so that the measured verticals
-/// (kinds of sites) remain independent.
+/// Further verticals. The weights for proposing values were estimated on them, so that the measured verticals (kinds of
+/// sites) remain independent.
 pub const OTHERS: &[Vertical] = &[
     Vertical {
         name: "recipe",

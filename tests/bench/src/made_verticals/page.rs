@@ -99,7 +99,7 @@ pub struct Template {
     metadata: bool,
     related: usize,
     reviews: usize,
-    /// The range within each list of words from which the site takes its words.
+    /// The site takes its words from this range of each list of words.
     words: (usize, usize),
     section: Option<&'static str>,
 }

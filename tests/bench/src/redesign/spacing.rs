@@ -3,7 +3,7 @@
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// Elements in which white space is visible, so it stays.
+/// Elements where white space is visible, so it stays.
 const KEPT: [&str; 4] = ["pre", "textarea", "script", "style"];
 
 pub(super) fn change_spacing(tree: &mut Tree, choices: &Choices) {

@@ -88,7 +88,7 @@ fn the_same_seed_gives_the_same_page_and_another_seed_another() {
     }
 }
 
-/// A page on which every kind of change can be made.
+/// A page where every kind of change can be made.
 const PAGE: &str = r#"<!DOCTYPE html><html><head><title>Nine lives</title>
 <meta property="og:title" content="Nine lives"><script type="application/ld+json">{"@type": "Book", "name": "Nine lives"}</script>
 </head><body><div class="product-page" id="main"><div class="inner"><h1 class="title" itemprop="name">Nine lives</h1></div>

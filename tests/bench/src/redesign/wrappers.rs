@@ -22,7 +22,7 @@ const BLOCKS: [&str; 15] = [
     "p",
 ];
 
-/// Elements in which a wrapper is allowed. A browser would move it out of other elements.
+/// Elements where a wrapper is allowed. A browser would move it out of other elements.
 const PLACES: [&str; 11] = [
     "body",
     "div",

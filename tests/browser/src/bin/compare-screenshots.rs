@@ -14,8 +14,8 @@ use webfill_test_browser::Browser;
 /// The most screenshots that are printed. Those that differ most come first.
 const MOST: usize = 40;
 
-/// JavaScript that computes the share of pixels in which two pictures differ, over an area that contains both pictures.
-/// Faint differences, which come from the smoothing of edges, are ignored.
+/// JavaScript that computes the share of pixels that differ between two pictures, over an area that contains both
+/// pictures. Faint differences, which come from the smoothing of edges, are ignored.
 const COMPARE: &str = "const done = arguments[arguments.length - 1];
     const load = (data) => new Promise((resolve, reject) => {
         const image = new Image(); image.onload = () => resolve(image); image.onerror = reject;

@@ -36,7 +36,7 @@ pub(super) struct VolatileState {
     pub(super) answers: Vec<Answer>,
     /// Links that are or were in the outbox, so that they are not added to it twice.
     pub(super) sent_lately: HashSet<(CrawlNumber, String)>,
-    /// For each dispatcher that has not confirmed its links, the time at which they are sent again.
+    /// For each dispatcher that has not confirmed its links, the time when they are sent again.
     pub(super) again_ms: BTreeMap<usize, i64>,
     pub(super) outbox_len: u64,
     /// For each crawl whose home is here, the dispatchers that have carried out the crawl's current version.
@@ -223,7 +223,7 @@ impl Dispatcher {
         committed.expect("the database is healthy")
     }
 
-    /// The time at which the core has something to do, if no message arrives earlier.
+    /// When the core next has something to do, if no message arrives earlier.
     pub(super) fn next_wake_ms(&mut self) -> i64 {
         let is_held = self.is_held();
         let core = self.core();

@@ -100,7 +100,7 @@ struct CrawlTotals {
     sent: u64,
     taken: u64,
     spared: u64,
-    /// The dispatchers at which the crawl is open and not stopped.
+    /// The dispatchers where the crawl is open and not stopped.
     unstopped: Vec<usize>,
     /// The pages that are done, each with the dispatcher that has its task.
     done: BTreeMap<Place, usize>,

@@ -21,7 +21,7 @@ pub(super) struct Machine {
     pub(super) connection: u64,
     /// Messages that could not be sent while the dispatcher was away.
     pub(super) unsent: Vec<MessageToDispatcher>,
-    /// The time for which the supervisor's next message is scheduled.
+    /// When the supervisor's next message is due.
     pub(super) speaks_at_ms: u64,
     pub(super) worker: Worker,
 }
@@ -30,11 +30,11 @@ pub(super) struct Machine {
 pub(super) struct Worker {
     lease_until_ms: u64,
     crawls: BTreeMap<CrawlKey, CrawlNumber>,
-    /// For each site, the tasks that have not started, each with the time at which it may start.
+    /// For each site, the tasks that have not started, each with the time when it may start.
     waiting: BTreeMap<usize, VecDeque<(u64, Task)>>,
-    /// The sites at which a request is in progress.
+    /// The sites with a request in progress.
     asked: BTreeSet<usize>,
-    /// The time at which each site may be requested again.
+    /// When each site may be requested again.
     free_ms: BTreeMap<usize, u64>,
 }
 

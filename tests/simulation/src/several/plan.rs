@@ -175,7 +175,7 @@ fn draw_web(dice: &mut Dice) -> Vec<Vec<Vec<Place>>> {
     }
 }
 
-/// A web in which the first pages of all sites link to each other, and every page links to random pages.
+/// A web where the first pages of all sites link to each other, and every page links to random pages.
 fn draw_mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[1, 4, 12]);
     let most_links = dice.one_of(&[2, 5, 12]);

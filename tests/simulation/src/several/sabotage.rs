@@ -15,7 +15,7 @@ pub enum Sabotage {
     LinksOfUnknownCrawlsAreDropped,
     /// A crawl ends when no dispatcher has anything to do, even if links between dispatchers are in transit.
     LinksUnderWayAreForgotten,
-    /// A crawl ends after a single wave in which no dispatcher has anything to do.
+    /// A crawl ends after a single wave where no dispatcher has anything to do.
     OneWaveIsEnough,
     /// Of two versions of a crawl, the one that arrives last is valid, even if it is the older one.
     OlderVersionsCount,

@@ -14,7 +14,7 @@ pub(super) struct SlotMap {
 }
 
 impl SlotMap {
-    /// Draws a map in which each dispatcher has the same number of slots.
+    /// Draws a map where each dispatcher has the same number of slots.
     pub(super) fn draw(dice: &mut Dice) -> SlotMap {
         let mut owners: Vec<usize> = (0..SLOTS).map(|slot| slot % DISPATCHERS).collect();
         for slot in (1..SLOTS).rev() {

@@ -21,7 +21,7 @@ use super::plan::Plan;
 use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
-/// The interval at which a dispatcher repeats its unanswered messages.
+/// How often a dispatcher repeats its unanswered messages.
 const TICK_MS: u64 = 250;
 
 /// The most deaths of dispatchers in the middle of a turn. The limit makes each world end.
@@ -39,7 +39,7 @@ pub(super) struct World {
     pub(super) judge: Judge,
     connections: u64,
     deaths_in_turn: u64,
-    /// The time for which the next turn of each dispatcher is scheduled, if no message comes earlier.
+    /// When each dispatcher's next turn is due, if no message comes earlier.
     wakes_at_ms: [u64; DISPATCHERS],
     goes_on_until_ms: u64,
     traces: bool,
@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    /// The times at which a message sent now arrives. There are none if it is lost, and two if it is repeated.
+    /// The arrival times of a message sent now. There are none if it is lost, and two if it is repeated.
     fn draw_arrivals(&mut self, from: usize, to: usize, message: &Message) -> Vec<u64> {
         let (plan, now_ms) = (Rc::clone(&self.plan), self.now_ms);
         let network = &plan.network;

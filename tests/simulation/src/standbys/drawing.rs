@@ -1,5 +1,5 @@
 //! Draws the plans of worlds with standbys (dispatchers that take over if the serving one dies). Each plan is that of a
-//! world with one dispatcher, to which further dispatchers and their faults are added.
+//! world with one dispatcher, plus further dispatchers and their faults.
 
 use crate::dice::Dice;
 use crate::faults::Fault;
@@ -36,7 +36,7 @@ impl Plan {
         plan
     }
 
-    /// Draws a world in which the sabotage probably causes a fault.
+    /// Draws a world where the sabotage probably causes a fault.
     pub(crate) fn for_standby_sabotage(sabotage: StandbySabotage, seed: u64) -> Plan {
         let mut plan = Plan::with_standbys(seed);
         let dice = &mut Dice::new(seed ^ 0x5AB0);

@@ -31,7 +31,7 @@ pub(crate) fn note_heard_from_dispatcher(world: &mut World, machine: usize) {
     }
 }
 
-/// Sends a supervisor's message to the dispatcher to which it is connected.
+/// Sends a supervisor's message to the dispatcher that the supervisor is connected to.
 pub(crate) fn send_to_followed_node(
     world: &mut World,
     machine: usize,
@@ -82,7 +82,7 @@ fn follow_next_node_if_silent(world: &mut World, machine: usize) {
     world.machines[machine].connection = world.connections;
 }
 
-/// Sends the client's request. Returns the time at which it is repeated.
+/// Sends the client's request. Returns when to repeat it.
 pub(crate) fn send_client_request_to_node(world: &mut World, question: &Value) -> u64 {
     let standbys = world.standbys_mut();
     let asker = Asker::Client(standbys.question);

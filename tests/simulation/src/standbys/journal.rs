@@ -10,7 +10,7 @@ use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, JournalRequest, Le
 /// The most records that a read returns.
 const READ_AT_ONCE: usize = 20;
 
-/// A copy of a dispatcher's file, from which a dispatcher that is far behind can begin.
+/// A copy of a dispatcher's file. A dispatcher that is far behind can begin with this copy.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
     pub(super) path: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Journal {
     records: BTreeMap<u64, Record>,
     /// The epochs of all records that were ever added, without those that were added under numbers that were cut.
     epochs: BTreeMap<u64, u64>,
-    /// The number before which records were removed.
+    /// The records before this number were removed.
     cut_before: u64,
     pub(super) lease: Lease,
     /// The time of the last renewal of the lease, by the wall clock of its holder.

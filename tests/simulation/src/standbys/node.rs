@@ -39,7 +39,7 @@ pub(super) struct Process {
     pub(super) held: VecDeque<(u64, Committed)>,
     /// Events that wait because too many records are in transit to the journal.
     pub(super) deferred: VecDeque<StandbyEvent>,
-    /// The time at which the process last committed to its file.
+    /// When the process last committed to its file.
     pub(super) kept_ms: u64,
     pub(super) wakes_at_ms: u64,
     pub(super) hands_over: bool,

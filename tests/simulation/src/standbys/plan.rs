@@ -18,7 +18,7 @@ pub(crate) struct StandbyPlan {
     /// The largest size of a record, and of all records that are in transit to the journal.
     pub(super) part_bytes: usize,
     pub(super) on_their_way_bytes: usize,
-    /// The interval at which a serving dispatcher commits to its own file.
+    /// How often a serving dispatcher commits to its own file.
     pub(super) keeps_every_ms: u64,
     /// The longest time that a message to or from the journal takes. One in `lost_once_in` messages is lost, and one in
     /// `late_once_in` is late.
@@ -45,8 +45,8 @@ impl StandbyPlan {
         }
     }
 
-    /// Adds faults after which a former dispatcher adds records under numbers that were cut, while a third dispatcher
-    /// has missed just the records with these numbers.
+    /// Adds faults so that a former dispatcher adds records under numbers that were cut, while a third dispatcher has
+    /// missed just the records with these numbers.
     pub(super) fn cut_behind_ghosts(&mut self, dice: &mut Dice, estimate_ms: u64) {
         self.clocks_ahead_ms.resize(3, 0);
         self.nodes = 3;

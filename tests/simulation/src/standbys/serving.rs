@@ -31,7 +31,7 @@ impl Process {
     }
 }
 
-/// Opens the dispatcher's core on a file to which the whole journal was applied.
+/// Opens the dispatcher's core on a file that the whole journal was applied to.
 pub(super) fn start_serving(world: &mut World, node: usize, life: u32, begins: Option<ReadCommit>) {
     let true_ms = world.now_ms;
     let settings = CoreSettings {

@@ -1,4 +1,4 @@
-//! Measures the store reads on which the views of the dashboard depend.
+//! Measures the store reads that the views of the dashboard depend on.
 
 use std::time::{Duration, Instant};
 

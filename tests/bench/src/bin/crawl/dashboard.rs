@@ -1,5 +1,5 @@
 //! (l) The cost of open dashboards: the CPU time of a dispatcher whose fleet crawls 200 pages a second. Turns without
-//! visitors alternate with turns in which three real browsers show the overview. The browsers' own CPU time is not
+//! visitors alternate with turns where three real browsers show the overview. The browsers' own CPU time is not
 //! counted, but they use the same cores.
 
 use std::fs;
@@ -19,7 +19,7 @@ use crate::web::Web;
 
 const BROWSERS: usize = 3;
 
-/// The number of crawls, each of which has a sentence in the overview.
+/// The number of crawls, each with a sentence in the overview.
 const CRAWLS: usize = 20;
 
 /// The delay of each site, in seconds, as its robots.txt demands.

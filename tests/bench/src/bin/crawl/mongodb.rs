@@ -89,7 +89,7 @@ struct RequestCounter {
     thread: std::thread::JoinHandle<Result<RequestCounts, Failure>>,
 }
 
-/// The counts of requests, each with the time at which it was read.
+/// The counts of requests, each with the time when it was read.
 struct RequestCounts(Vec<(Instant, i64)>);
 
 impl RequestCounter {
@@ -125,7 +125,7 @@ async fn count_requests(uri: &str, over: &AtomicBool) -> Result<RequestCounts, F
 }
 
 impl RequestCounts {
-    /// The number of MongoDB requests a second, in the same period in which the pages are counted.
+    /// The number of MongoDB requests a second, in the same period as the count of pages.
     fn rate_within(&self, seen: &ServerView) -> Result<f64, Failure> {
         let mut within = self.0.iter().filter(|(at, _)| seen.window.contains(at));
         let (Some(first), Some(last)) = (within.next(), within.next_back()) else {

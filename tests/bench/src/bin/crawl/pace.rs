@@ -21,10 +21,10 @@ pub const DELAY: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy)]
 pub struct Plan {
     pub sites: usize,
-    /// The time after which the crawl is ended.
+    /// How long the crawl runs before it is ended.
     pub duration: Duration,
-    /// The time after the first request in which nothing is counted, because the first request to each site costs more
-    /// than later ones.
+    /// How long nothing is counted after the first request, because the first request to each site costs more than
+    /// later ones.
     pub warm_up: Duration,
 }
 

@@ -14,7 +14,7 @@ pub struct PeerCrawl {
     pub seeds: Vec<String>,
     /// The mapping file that has the XPath expressions.
     pub mapping: PathBuf,
-    /// The link depth up to which every link is followed.
+    /// Every link is followed up to this link depth.
     pub depth: u32,
     /// Settings of Scrapy in addition to those of `spider.py`.
     pub settings: Value,

@@ -22,9 +22,9 @@ const MEMORY_EVERY: Duration = Duration::from_millis(500);
 /// The memory of a tree of processes, in KiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// The memory in which a page shared by several processes counts only once (PSS).
+    /// The memory, counting a page shared by several processes only once (PSS).
     pub pss_kib: u64,
-    /// The memory in which a shared page counts for each process that has it (RSS).
+    /// The memory, counting a shared page for each process that has it (RSS).
     pub rss_kib: u64,
 }
 

@@ -45,7 +45,7 @@ impl Bucket {
 }
 
 impl Calibration {
-    /// Adds all gaps of a table for which a value was read.
+    /// Adds all gaps of a table where a value was read.
     pub fn add_table(&mut self, table: &Table, folder: &Path) -> Result<(), Failure> {
         let evidence = read_evidence(folder)?;
         for (at, row) in table.rows.iter().enumerate() {

@@ -19,8 +19,7 @@ pub struct FillQuality {
     gaps: usize,
     right: usize,
     wrong: usize,
-    /// The gaps in columns for which the same site has a correct known value: how many there are, and how many are
-    /// filled.
+    /// The gaps in columns where the same site has a correct known value: how many there are, and how many are filled.
     known_fields: (usize, usize),
     rows: usize,
     right_rows: usize,
@@ -141,7 +140,7 @@ impl FillQuality {
     }
 }
 
-/// The fields of each site for which the table has a correct known value.
+/// The fields of each site that have a correct known value in the table.
 fn known_fields(table: &Table) -> BTreeSet<(&str, usize)> {
     let of_row = |row: &Row| {
         let given = row.given.iter().enumerate();

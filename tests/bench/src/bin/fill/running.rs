@@ -15,7 +15,7 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Cost {
     pub seconds: f64,
-    /// The time for which the command itself ran on a core. On a busy machine, the elapsed time says little.
+    /// How long the command itself ran on a core. On a busy machine, the elapsed time says little.
     pub core_seconds: f64,
     /// The largest memory of the command itself. The processes of its crawl do not count.
     pub peak_kib: u64,

@@ -15,7 +15,7 @@ use crate::Failure;
 /// The address of the measured dispatchers. It is not the default, so that a fleet on this machine is not disturbed.
 pub const HOST: &str = "127.7.7.10";
 
-/// The address at which a standby answers probes.
+/// The address where a standby answers probes.
 const PROBES: &str = "127.7.7.10:8090";
 
 /// The delay between two requests to a site, in milliseconds.

@@ -52,7 +52,7 @@ fn main() -> Result<ExitCode, Failure> {
 /// third round.
 struct Least {
     rounds: [Limit; 5],
-    /// For the last round, in which some records are wrong: the least share of correct values among those read.
+    /// For the last round, where some records are wrong: the least share of correct values among those read.
     precision: Limit,
     lists: Limit,
 }

@@ -1,5 +1,5 @@
-//! The anchors on which a rule may depend: the parts of a page by which it finds a value, such as an id or a label. For
-//! a value on a page, finds rules with each kind of anchor.
+//! The anchors that a rule may depend on: the parts of a page that lead it to a value, such as an id or a label. For a
+//! value on a page, finds rules with each kind of anchor.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -209,7 +209,7 @@ impl RepairResults {
         Ok(broken)
     }
 
-    /// Adds the results of another pair. The order in which pairs are added does not matter.
+    /// Adds the results of another pair. Pairs may be added in any order.
     fn add(&mut self, other: RepairResults) {
         self.fields += other.fields;
         self.unharmed += other.unharmed;

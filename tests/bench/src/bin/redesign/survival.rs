@@ -10,7 +10,7 @@ use webfill_urls::Url;
 
 use crate::anchors::{Anchor, Kind, common_texts, find_anchors};
 
-/// The number of pages from which rules are made. All pages are used to judge the rules.
+/// The number of pages that rules are made from. All pages are used to judge the rules.
 const TEACHERS: usize = 4;
 
 /// A rule is only used if it is right on at least this share of the old pages.
@@ -94,7 +94,7 @@ pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
     Ok(rules)
 }
 
-/// For each rule, the share of the field's pages on which the rule reads the right value.
+/// For each rule, the share of the field's pages where the rule reads the right value.
 fn score_anchors(site: &Site, field: &str, tried: &[Anchor]) -> Result<Vec<f64>, Failure> {
     let chains: Vec<Value> = tried.iter().map(Anchor::chain).collect();
     let mut counts = vec![Count::default(); tried.len()];

@@ -18,7 +18,7 @@ const HOST: &str = "127.7.7.8";
 /// The address of the fleet's dashboard.
 pub const DASHBOARD: &str = "127.7.7.8:8080";
 
-/// The time after which a supervisor repeats its hello (its request to join).
+/// How long a supervisor waits before it repeats its hello (its request to join).
 const HELLO_EVERY: Duration = Duration::from_secs(1);
 
 /// The number of supervisors that share one thread of sockets. libzmq allows about a thousand sockets in each thread's

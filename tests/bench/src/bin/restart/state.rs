@@ -21,7 +21,7 @@ const HELD: usize = 20;
 /// One fetched page in this many has failed.
 const FAILED: usize = 20;
 
-/// The number of sites of which each supervisor has fetched a page.
+/// The number of sites where each supervisor has fetched a page.
 const VISITED: usize = 50;
 
 /// The facts about the made state that the simulated fleet needs.

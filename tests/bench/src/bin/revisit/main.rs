@@ -1,7 +1,7 @@
 //! How soon changes of pages are noticed if a run has no time to check all pages: webfill's order
 //! ([`webfill_scheduler::revisit`]) compared with oldest first, and with the intervals of Nutch and StormCrawler.
 //!
-//! The pages are simulated: 1,500 at one site, of which 5 % change daily, 25 % fortnightly and 70 % yearly, as Poisson
+//! The pages are simulated: 1,500 at one site. Of these, 5 % change daily, 25 % fortnightly and 70 % yearly, as Poisson
 //! processes; one run a night. The kind of a page (listing, other, document) determines its rate, except for a tenth of
 //! the pages. The orders learn for 60 nights; then the changes of 60 nights are judged. The figures are the share of
 //! changes noticed in the next night, and the mean and the 90th percentile of the delay in days.

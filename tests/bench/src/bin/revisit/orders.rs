@@ -1,4 +1,4 @@
-//! The orders in which pages are checked again. Each order knows only the results of a page's earlier checks.
+//! Orders for checking pages again. Each order knows only the results of a page's earlier checks.
 
 use webfill_scheduler::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_of};
 
@@ -48,7 +48,7 @@ impl PageHistory {
         slot_of(self.rate.per_day(), self.is_listing)
     }
 
-    /// The day on which the page is due if it is checked at this interval, in days.
+    /// The day when the page is due if it is checked at this interval, in days.
     fn due_day(&self, interval: f64) -> f64 {
         self.checked
             .map_or(f64::MIN, |checked| f64::from(checked) + interval)

@@ -8,7 +8,7 @@ use crate::orders::{Order, PageHistory};
 pub const PAGES: usize = 1_500;
 const LEARNT: u32 = 60;
 const JUDGED: u32 = 60;
-/// The number of all nights: nights for learning, judged nights, and 120 more in which the last changes are noticed.
+/// The number of all nights: nights for learning, judged nights, and 120 more for noticing the last changes.
 const NIGHTS: u32 = LEARNT + JUDGED + 120;
 const WRONG_CLASS: f64 = 0.1;
 
