@@ -37,7 +37,7 @@ const MOST_WAITING: usize = 16;
 pub struct ArchiveConfig {
     /// The folder of WARC files; nothing is archived without it.
     pub warc: Option<PathBuf>,
-    /// The size in MiB at which a file is complete and the next one begins.
+    /// A file is complete at this size in MiB, and the next one begins.
     pub warc_mib: u64,
 }
 

@@ -21,7 +21,7 @@ use crate::task_result::TaskResult;
 /// notice that a body exceeds [`BEGINNING_BYTES`].
 const JUDGED_BYTES: usize = 2 * (BEGINNING_BYTES + 1);
 
-/// The earlier answers of a site, with which an answer is compared.
+/// The earlier answers of a site, for comparison with an answer.
 pub struct EarlierAnswers<'a> {
     pub repeated: &'a mut RepeatedPages,
     pub site: &'a str,

@@ -56,7 +56,7 @@ pub struct BrowserConfig {
     pub max_requests: usize,
     /// Memory limit of each browser process, in MiB; the JavaScript heap gets a quarter of it.
     pub memory_mib: u32,
-    /// Pages after which the browser is replaced, because its memory grows.
+    /// The browser is replaced after this many pages, because its memory grows.
     pub pages: u32,
     /// Render pages of crawls in the lane `http` if they show nothing without their scripts.
     pub auto: bool,
@@ -112,7 +112,7 @@ pub fn check(config: &BrowserConfig) -> Result<(), String> {
 /// A page to be rendered.
 pub struct Page<'a> {
     pub url: &'a Url,
-    /// The page's site, by which the dispatcher routes it.
+    /// The page's site. The dispatcher routes the page by it.
     pub site: &'a str,
     pub text: &'a str,
     pub user_agent: &'a str,

@@ -12,7 +12,7 @@ use encoding_rs::{Encoding, REPLACEMENT, UTF_8, WINDOWS_1252};
 
 pub use media_type::{Kind, content_kind, declared_kind, is_supported_type};
 
-/// The bytes in which the HTML Standard looks for a declared encoding.
+/// How many bytes the HTML Standard searches for a declared encoding.
 const PRESCAN_BYTES: usize = 1024;
 
 /// How many bytes are searched if the first [`PRESCAN_BYTES`] declare no encoding. Only then is an encoding guessed.
@@ -37,7 +37,7 @@ pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
 /// 3. declaration in the first 1024 bytes of the page
 /// 4. UTF-8, if the body has non-ASCII characters and is valid as a whole: other encodings are not valid UTF-8 by
 ///    chance
-/// 5. later declaration, at which a browser restarts parsing; a body of ASCII bytes alone may be in ISO-2022-JP
+/// 5. later declaration, where a browser restarts parsing; a body of ASCII bytes alone may be in ISO-2022-JP
 /// 6. UTF-8 for ASCII, windows-1252 for all others
 ///
 /// A browser would follow a declaration that the body refutes, and show wrong characters. Two such declarations are not

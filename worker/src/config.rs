@@ -33,7 +33,7 @@ impl Default for WorkerConfig {
     }
 }
 
-/// The pages for which a worker has a browser.
+/// The pages that a worker has a browser for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowserUse {
     /// The worker has no browser.
@@ -75,13 +75,13 @@ pub struct WorkerSetup {
     pub release_memory: fn(),
 }
 
-/// The endpoint at which a supervisor binds the socket for a worker's tasks. It differs for each
-/// incarnation, so that no message for a dead worker reaches its successor.
+/// The endpoint where a supervisor binds the socket for a worker's tasks. It differs for each incarnation, so that no
+/// message for a dead worker reaches its successor.
 pub fn tasks_endpoint(sockets: &std::path::Path, worker_index: u16, incarnation: u32) -> String {
     format!("ipc://{}/w{worker_index}.{incarnation}", sockets.display())
 }
 
-/// The endpoint at which a supervisor receives the outcomes of all its workers.
+/// The endpoint where a supervisor receives the outcomes of all its workers.
 pub fn outcomes_endpoint(sockets: &std::path::Path) -> String {
     format!("ipc://{}/outcomes", sockets.display())
 }

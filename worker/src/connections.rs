@@ -16,7 +16,7 @@ pub const IDLE: Duration = Duration::from_secs(4);
 /// Connections that a worker keeps open between requests.
 const MAX_KEPT_OPEN: usize = 16;
 
-/// The origins whose connections stay open, each with the time at which that permission ends.
+/// The origins whose connections stay open, each with the time when that permission ends.
 #[derive(Debug, Default)]
 pub struct KeptOpenConnections {
     until: HashMap<String, Instant>,

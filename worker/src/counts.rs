@@ -123,7 +123,7 @@ impl Counts {
 }
 
 impl CountsState {
-    /// Counts the filled and the empty fields of a page. Returns the name under which its mapping is counted.
+    /// Counts the filled and the empty fields of a page. Returns the name that its mapping is counted under.
     fn count_fields(&mut self, mapping: &str, filled: usize) -> String {
         let wanted = self.fields_of.get(mapping).copied().unwrap_or(filled);
         let filled = filled.min(wanted);

@@ -144,7 +144,7 @@ mod tests {
         Gate::new(Fetcher::new(clients, resolver, fetch.clone()), &fetch)
     }
 
-    /// Whether a request passes the gate. It goes to a port at which nothing listens.
+    /// Whether a request passes the gate. It goes to a port where nothing listens.
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         let mut memory = Memory::new(1 << 20).take(1).await;

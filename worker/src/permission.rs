@@ -1,4 +1,4 @@
-//! Decides whether a URL may be fetched, and under which delay. This module only makes the decisions.
+//! Decides whether a URL may be fetched, and with what delay. This module only makes the decisions.
 //!
 //! A [`PermissionCheck`] names the next step: query the shared cache, wait until the site may be requested (its
 //! *turn*), or send a request. The caller takes the step and passes the result to the check, which does no I/O and

@@ -77,7 +77,7 @@ const SHORT_LIST: usize = 64;
 pub struct Permits {
     lease_until_ms: Cell<u64>,
     tasks: RefCell<Vec<Weak<PermittedTask>>>,
-    /// The length of the list at which dropped permits are removed from it.
+    /// Dropped permits are removed from the list when it is this long.
     remove_dropped_at: Cell<usize>,
 }
 

@@ -59,9 +59,9 @@ impl Answer {
 /// A request that has ended, with its result.
 #[derive(Debug, Clone, Copy)]
 pub struct Answered {
-    /// The moment at which the request was started.
+    /// When the request was started.
     pub started: Now,
-    /// The moment at which the answer began, or at which the attempt ended without one.
+    /// When the answer began, or when the attempt ended without one.
     pub at: Instant,
     pub answer: Answer,
     /// The page that was requested; `None` for robots.txt.

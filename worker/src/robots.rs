@@ -50,9 +50,9 @@ pub type Rules = Rc<RobotsRules>;
 
 struct CachedRules {
     rules: Rules,
-    /// The moment until which robots.txt is not requested again.
+    /// When robots.txt may be requested again.
     until: Instant,
-    /// The moment until which the rules apply if a new file cannot be fetched.
+    /// When the rules stop applying if a new file cannot be fetched.
     kept_until: Instant,
 }
 
@@ -171,7 +171,7 @@ pub struct RobotsResponse {
     pub error: Option<String>,
     /// Whether this machine has no route to the host; see [`Evidence`].
     pub no_route: bool,
-    /// The moment at which the answer began, or at which the attempt ended without one.
+    /// When the answer began, or when the attempt ended without one.
     pub answered_at: Instant,
     pub answer: Answer,
 }

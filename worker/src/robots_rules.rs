@@ -1,4 +1,4 @@
-//! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched, at which delay, and where the sitemaps
+//! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched, with what delay, and where the sitemaps
 //! are.
 //!
 //! Groups and rules are parsed and matched here. `texting_robots` only reads the values of `Crawl-delay` and `Sitemap`,

@@ -6,7 +6,7 @@
 //! - The extraction thread ([`crate::extract`]) reads the fetched pages.
 //! - The saver ([`crate::save`]) stores the results and reports them.
 //!
-//! On `Drain`, queued tasks are given back and running ones finish. Then the channels are closed in the order in which
+//! On `Drain`, queued tasks are given back and running ones finish. Then the channels are closed in the order that
 //! pages pass them, so no page in them is lost. A worker that crashes loses only what is in memory; its supervisor
 //! gives its tasks back to the dispatcher.
 
@@ -147,7 +147,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     };
     worker.run_until_drained(&mut inputs, &counts).await?;
     journey.turns.write_clocks().await;
-    // Closing the channels, in the order in which pages pass them, ends the threads behind them.
+    // Closing the channels, in the order that pages pass them, ends the threads behind them.
     drop((worker, journey));
     let saved = inputs.saver.await;
     report_counts(&counts, &reporter);

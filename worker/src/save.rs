@@ -31,7 +31,7 @@ pub struct Saver {
     pub bodies: Arc<dyn Bodies>,
     /// The limit on the bytes of all kept bodies together.
     pub max_bodies_bytes: u64,
-    /// The time at which dropped bodies were last reported.
+    /// When dropped bodies were last reported.
     pub dropped_logged_at: Cell<Option<Instant>>,
     pub pace: SavePace,
     /// The worker's name, kept with each page.

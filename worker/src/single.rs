@@ -272,7 +272,7 @@ fn to_turn(permission: Permission, url: &Url) -> Result<(Duration, Turn), NoPage
     }
 }
 
-/// The error of a request during which this process was stopped for longer than a request may take.
+/// The error of a request if this process was stopped during it for longer than a request may take.
 fn aborted_request(url: &Url) -> NoPage {
     let reason = String::from("the request was aborted, because this process was stopped");
     NoPage::new(url, Outcome::Timeout, reason)

@@ -34,10 +34,9 @@ pub struct Site {
     /// Whether the process before this one may have sent a request to the site, and this one has requested no page yet.
     /// Until it does, the site's delay is unknown, so the clock is kept.
     inherited: bool,
-    /// The time at which this worker last looked up the site's clock in the shared cache, where another worker may have
-    /// left it.
+    /// When this worker last looked up the site's clock in the shared cache, where another worker may have left it.
     clock_looked_up: Option<Instant>,
-    /// The time at which the last request of this worker to the site started.
+    /// When the last request of this worker to the site started.
     last_start: Option<Instant>,
     /// Whether the clock has changed since it was written to the shared cache.
     is_unsaved: bool,
@@ -64,8 +63,7 @@ pub const RECHECK_AFTER: Duration = Duration::from_secs(30);
 /// allowed, because there may be hundreds of thousands of dead sites.
 const MOST_IDLE: usize = 4_096;
 
-/// The time until which the clock of an idle site is kept; `None` if it need not be kept. `idle` is the number of idle
-/// sites.
+/// When the clock of an idle site may be forgotten; `None` if it need not be kept. `idle` is the number of idle sites.
 fn kept_until(site: &Site, idle: usize) -> Option<Instant> {
     match idle < MOST_IDLE {
         true => site.clock.expires_at(site.delay),
@@ -79,7 +77,7 @@ pub struct Sites {
     sites: HashMap<String, Site>,
     /// Sites whose clocks have changed since they were last written to the shared cache.
     moved: Vec<String>,
-    /// Idle sites, each once, ordered by the time at which they can be forgotten.
+    /// Idle sites, each once, ordered by when they can be forgotten.
     idle: BinaryHeap<Reverse<(Instant, String)>>,
 }
 
@@ -204,7 +202,7 @@ impl Sites {
         }
     }
 
-    /// The time at which the next request to the site may start.
+    /// When the next request to the site may start.
     pub fn next_start(&self, name: &str, turn: Turn) -> Option<Instant> {
         let site = self.sites.get(name)?;
         match turn {
@@ -307,9 +305,8 @@ impl Sites {
         self.clock(name, delay, now)
     }
 
-    /// The time at which the next task of a site may start, after a task whose page may not be fetched. If robots.txt
-    /// was requested for it (`was_requested`), the next task waits for the site's delay. Otherwise it starts
-    /// immediately.
+    /// When the next task of a site may start, after a task whose page may not be fetched. If robots.txt was requested
+    /// for it (`was_requested`), the next task waits for the site's delay. Otherwise it starts immediately.
     pub fn next_start_after_refusal(&self, name: &str, was_requested: bool) -> Option<Instant> {
         match was_requested {
             true => self.next_start(name, Turn::Robots),

@@ -171,8 +171,8 @@ fn replace_matches<'t>(
     }
 }
 
-/// The milliseconds after which a clock in the text shows another time: a second or a minute. `None` if no clock in the
-/// text may show this moment in any time zone.
+/// How many milliseconds a clock in the text takes to show another time: a second or a minute. `None` if no clock in
+/// the text may show this moment in any time zone.
 pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     const ZONE_STEP: i64 = 15;
     const OFF: i64 = 2;

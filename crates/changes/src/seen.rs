@@ -98,7 +98,7 @@ impl PageContent {
         }
     }
 
-    /// The milliseconds after which a clock on the page shows another time. A second fetch must be later than that to
+    /// How many milliseconds a clock on the page takes to show another time. A second fetch must be later than that to
     /// show that the clock moves. Known clocks of the site are skipped.
     pub fn clock_step_ms(&self, at_ms: i64, site: &SiteBlocks) -> Option<i64> {
         let step_ms = |block: &Block| {

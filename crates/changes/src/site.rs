@@ -1,7 +1,7 @@
 //! [`SiteBlocks`]: text that comes or goes on all pages of a site together, such as the headline of the day.
 //!
 //! Such text is counted night by night. For each block that is new on a page, the pages checked from then on are
-//! counted in two groups: those on which the block is also new, and those on which it is not. Blocks that are gone are
+//! counted in two groups: those where the block is also new, and those where it is not. Blocks that are gone are
 //! counted in the same way. A block that appears or disappears on nearly all pages belongs to the site, not to the
 //! page. The first pages that show such a block are reported as changed, because it cannot be distinguished from their
 //! own text yet. On a site with few pages, all pages are reported. A place whose blocks moved together on several
@@ -24,26 +24,26 @@ use crate::unsteady::Unsteady;
 /// How long checks belong to the same night after its first check, in milliseconds.
 const NIGHT_MS: i64 = 20 * 3_600_000;
 
-/// The fewest pages of a site on which text may belong to the site. On a smaller site, each page is judged alone.
+/// The fewest pages that a site must have before text may belong to the site. On a smaller site, each page is judged
+/// alone.
 const FEWEST_PAGES: u32 = 10;
 
-/// The fewest pages on which a block must be new or gone to belong to the site.
+/// The fewest pages where a block must be new or gone to belong to the site.
 const FEWEST: u32 = 5;
 
 /// Like [`FEWEST`], but for a place where blocks have changed on all pages before.
 const FEWEST_AGAIN: u32 = 2;
 
-/// For each page on which a block has not moved (appeared or disappeared), there must be this many pages on which it
-/// has.
+/// For each page where a block has not moved (appeared or disappeared), there must be this many pages where it has.
 const ONE_OF: u32 = 10;
 
-/// The number of pages on which a block has not moved before it is forgotten.
+/// A block is forgotten after this many pages where it has not moved.
 const FORGOTTEN_AFTER: u32 = 12;
 
 /// The most blocks that are counted of one page.
 const MOST_OF_PAGE: usize = 100;
 
-/// A place is not compared any more after this many nights on which its blocks moved (appeared or disappeared) on all
+/// A place is not compared any more after this many nights when its blocks moved (appeared or disappeared) on all
 /// pages.
 const MOVING_NIGHTS: u32 = 2;
 
@@ -56,7 +56,7 @@ const SHOWN_BY: u32 = 2;
 /// The most entries of each kind that are counted.
 const MOST_COUNTED: usize = 1_000;
 
-/// The number of pages on which a block has moved (appeared or disappeared), and the number on which it has not.
+/// The number of pages where a block has moved (appeared or disappeared), and the number where it has not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Tally(u32, u32);
 

@@ -20,7 +20,7 @@ const CLOCK_OFF: i64 = 15;
 /// A text whose times have changed: its place, and the hash of the text without its times.
 pub(crate) type TimedText = (u32, u64);
 
-/// The times at which the two compared checks were made.
+/// When the two compared checks were made.
 #[derive(Clone, Copy)]
 struct Checks {
     old_ms: i64,

@@ -4,7 +4,7 @@
 //! Each part is identified by its *place* and its text, never by a number, so that a list above it may grow:
 //!
 //! - a [`Template`]: a block whose fixed words stay, such as a counter of visits;
-//! - a *timed* text: a block in which only times move, with the clock;
+//! - a *timed* text: a block where only times move, with the clock;
 //! - a *free* block between two neighbours that stay, such as an advertisement between paragraphs;
 //! - a *shuffled* place, whose blocks move to other rows or ranks;
 //! - a *whole* place, where most blocks differ at each fetch. The *forms* that were seen there have no meaning on

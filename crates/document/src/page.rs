@@ -3,7 +3,7 @@
 use crate::document::Document;
 use crate::node::NodeRef;
 
-/// The types by which pages declare feeds.
+/// The types that pages declare feeds with.
 const FEED_TYPES: [&str; 4] = [
     "application/rss+xml",
     "application/atom+xml",
@@ -12,7 +12,7 @@ const FEED_TYPES: [&str; 4] = [
 ];
 
 impl Document {
-    /// The `href` of the first `base` element that has one, to which relative links refer.
+    /// The `href` of the first `base` element that has one. Relative links refer to it.
     pub fn base_href(&self) -> Option<&str> {
         self.elements_by_tag("base")
             .find_map(|base| base.attribute("href"))

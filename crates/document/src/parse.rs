@@ -20,7 +20,7 @@ use crate::limits::{Limits, Truncation};
 use crate::sink::{Handle, Sink};
 use crate::tokenizer::{Audience, tokenize};
 
-/// The size of the pieces in which XML is passed on. HTML is passed on as a whole.
+/// XML is passed on in pieces of this size. HTML is passed on as a whole.
 const PIECE_BYTES: usize = 16 * 1024;
 /// The number of tokens between two readings of the clock. Long text counts as several, because the tree builder may
 /// split it at every space.
@@ -29,7 +29,7 @@ const TEXT_BYTES_PER_TOKEN: usize = 64;
 /// The limit on the bytes of HTML, because the parser's buffers count their bytes in 32 bits.
 const HTML_BYTES: usize = 1 << 30;
 /// Parsing of XML stops if it yields no token for this long. Even megabytes of a single comment or attribute take only
-/// a few dozen milliseconds. The cause is a tag with thousands of attributes, each of which the tokenizer compares with
+/// a few dozen milliseconds. The cause is a tag with thousands of attributes: the tokenizer compares each of them with
 /// all others. (The HTML tokenizer limits attributes itself.)
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(500);
 

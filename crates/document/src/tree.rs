@@ -1,4 +1,4 @@
-//! [`Tree`], the finished tree: nodes in document order, stored in a form in which the axes of XPath are fast.
+//! [`Tree`], the finished tree: nodes in document order, stored in a form that makes the axes of XPath fast.
 //!
 //! - A node's number is its position in document order. The numbers of its descendants follow its own, up to `end`
 //!   (exclusive).
@@ -356,7 +356,7 @@ impl Names {
     }
 }
 
-/// The numbers of nodes or attributes, grouped by their names. Each group keeps the order in which its numbers were
+/// The numbers of nodes or attributes, grouped by their names. Each group keeps its numbers in the order they were
 /// added.
 struct NameIndex {
     starts: Vec<u32>,

@@ -13,7 +13,7 @@ use crate::places::Places;
 /// The most places on a page that are converted for one value and one power of ten.
 const MOST_PLACES: usize = 6;
 
-/// The powers of ten by which the units of page and record may differ.
+/// The powers of ten that the units of page and record may differ by.
 const SHIFTS: [i32; 8] = [1, 2, 3, 6, -1, -2, -3, -6];
 
 /// A regular expression for the positions where marks between groups of three digits belong, in a number without such
@@ -97,7 +97,7 @@ impl<'t> Amount<'t> {
         })
     }
 
-    /// The number multiplied by 10 to the power `by`, in the form in which places of the page are looked up.
+    /// The number multiplied by 10 to the power `by`, in the form for looking up places of the page.
     fn shift_decimal_point(&self, by: i32) -> String {
         let digits = format!("{}{}", self.whole, self.fraction);
         let point = self.whole.len() as i32 + by;

@@ -14,7 +14,7 @@ pub(crate) struct Route {
     pub(crate) anchor: Anchor,
     pub(crate) select: Value,
     pub(crate) then: Vec<Value>,
-    /// Whether the route yields plain text of the page, in which white space has no meaning.
+    /// Whether the route yields plain text of the page, where white space has no meaning.
     pub(crate) is_text: bool,
     pub(crate) burden: f64,
 }
@@ -179,7 +179,7 @@ fn routes_from(
     }
 }
 
-/// The element at which routes end, and the steps from there to the value, each with its burden.
+/// The element where routes end, and the steps from there to the value, each with its burden.
 struct Ending<'d> {
     node: NodeRef<'d>,
     forms: Vec<(String, f64)>,

@@ -18,7 +18,7 @@ use crate::score::Label;
 use crate::shape::{self, Lengths};
 use crate::survival::Anchor;
 
-/// A chain of processors that may read the field, with the anchor by which it finds the place.
+/// A chain of processors that may read the field, with the anchor that it finds the place by.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) anchor: Anchor,
@@ -208,7 +208,7 @@ pub(crate) struct Candidates {
 /// The most distinct candidates kept while candidates are generated.
 const MOST: usize = 60_000;
 
-/// The most places of one value on one page for which candidates are made.
+/// The most places of one value on one page that candidates are made for.
 const MOST_PLACES: usize = 12;
 
 /// The burden of the former extraction chain's steps, if a new chain ends with them. It decides between two chains that

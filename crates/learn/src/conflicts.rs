@@ -4,7 +4,7 @@
 use crate::field::{LearnedField, count_correct_labels};
 use crate::score::trusted_labels;
 
-/// If two fields have chosen the same place, removes it from the field for which it is right on fewer pages.
+/// If two fields have chosen the same place, removes it from the field where it is right on fewer pages.
 pub(crate) fn resolve_conflicts(fields: &mut [(String, LearnedField)]) {
     // Each round removes a place from a field permanently, so two rounds for each field are enough.
     for _ in 0..fields.len() * 2 {

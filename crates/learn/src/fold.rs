@@ -7,7 +7,7 @@ use crate::clock::minutes_of_day;
 use crate::dates;
 pub(crate) use webfill_values::collapse_white_space;
 
-/// Brings a text into a form in which spellings of one value are equal. Besides [`webfill_values::folded_form`], it
+/// Brings a text into a form that is equal for all spellings of one value. Besides [`webfill_values::folded_form`], it
 /// puts a space after each comma between words, because `a,b` and `a, b` are the same list. It removes spaces between a
 /// number and its sign, because `42%` and `42 %` are the same share.
 pub fn fold_text(text: &str) -> String {
@@ -57,7 +57,7 @@ fn remove_spaces_at_signs(text: String) -> String {
     plain
 }
 
-/// A known value, with the normal forms by which its other spellings are recognised.
+/// A known value, with the normal forms that its other spellings are recognised by.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownValue {
     /// The value as the record writes it.
@@ -170,7 +170,7 @@ impl PartialEq for KnownValue {
     }
 }
 
-/// A text that was read from a page, with the normal forms by which it is compared.
+/// A text that was read from a page, with the normal forms that it is compared by.
 #[derive(Debug, Clone)]
 pub(crate) struct Spelling {
     /// The text as it was read.

@@ -58,8 +58,8 @@ const WORTH: f64 = 0.01;
 /// The burden of a condition on the order of siblings. It is lower than the cost of reading an additional, wrong value.
 const BY_ORDER: f64 = 0.1;
 
-/// A feature of a place on a page, by which a condition can exclude it. The kinds are sorted by how long they usually
-/// last on a site, the longest first.
+/// A feature of a place on a page. A condition can exclude the place by it. The kinds are sorted by how long they
+/// usually last on a site, the longest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Feature {
     /// Inside an element with this tag and class.

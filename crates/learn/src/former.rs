@@ -1,5 +1,5 @@
 //! What a repair of a mapping knows besides the earlier values: the former extraction chains, which read these values,
-//! and the pages on which they read nothing.
+//! and the pages where they read nothing.
 
 use serde_json::{Value, json};
 use webfill_mapping::PageKind;
@@ -12,16 +12,16 @@ use crate::places::{PlaceKind, Places};
 use crate::score::{Label, count_filled_and_empty};
 use crate::types::Page;
 
-/// The processors by which an extraction chain finds its place.
+/// The processors that an extraction chain finds its place with.
 const SELECTING: [&str; 5] = ["xpath", "css", "json_ld", "jsonpath", "meta"];
 
 /// Processors that show nothing about a former extraction chain, because learned chains end with them anyway.
 const COMMON: [&str; 3] = ["collapse_whitespace", "trim", "first"];
 
-/// The most values of a page for which places are searched.
+/// The most values of a page that places are searched for.
 const MOST_VALUES: usize = 3;
 
-/// The most places of each value on which the steps of the former extraction chain are tried.
+/// The most places of each value where the steps of the former extraction chain are tried.
 const MOST_TRIED: usize = 12;
 
 /// The most places of a page that are used.

@@ -1,4 +1,4 @@
-//! Forms: ways in which a page writes a value differently from the record. It is a small, closed set, each form being
+//! Forms: ways that a page writes a value differently from the record. It is a small, closed set, each form being
 //! expressed by ordinary processors.
 //!
 //! - Numbers and amounts: without their words (`6 ft 5 in` as `6-5`), marks between digits, fractions, a missing or
@@ -30,7 +30,7 @@ use crate::truth_words;
 /// A form must occur on at least this many pages before it is used.
 pub(crate) const SHOWN_BY: usize = 2;
 
-/// The longest text from which numbers are taken as a value.
+/// The longest text that numbers are taken from as a value.
 const LONGEST: usize = 80;
 
 /// The longest words before, between and after numbers.

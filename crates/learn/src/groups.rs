@@ -7,7 +7,7 @@ use webfill_urls::site;
 use crate::types::Page;
 
 /// Groups pages by the sketches (hashes of the layout) of their trees. A group holds indexes of `pages`; groups are in
-/// the order in which they first appear.
+/// the order they first appear.
 pub(crate) fn group_pages(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<Vec<usize>> {
     let mut by_site: BTreeMap<String, Vec<(String, Vec<usize>)>> = BTreeMap::new();
     for (index, (page, sketch)) in pages.iter().zip(sketches).enumerate() {

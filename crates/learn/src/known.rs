@@ -28,7 +28,7 @@ pub(crate) fn fields_to_learn(pages: &[Page], wanted: &[String]) -> Vec<String> 
     }
 }
 
-/// All known values of these pages, folded (in the form in which spellings are compared).
+/// All known values of these pages, folded (in the form for comparing spellings).
 pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeSet<String> {
     let mut folded = BTreeSet::new();
     for page in pages {

@@ -62,7 +62,7 @@ fn is_word_of(known: &str, text: &str) -> bool {
 /// The labels of a group of pages. Some pages may write a label with a colon, and others without.
 pub(crate) struct Labels(HashMap<String, Forms>);
 
-/// The forms in which pages write a label.
+/// The forms that pages write a label in.
 #[derive(Clone, Copy, Default)]
 struct Forms {
     with_colon: bool,
@@ -72,7 +72,7 @@ struct Forms {
 }
 
 impl Forms {
-    /// Adds the forms in which another page writes the label.
+    /// Adds the forms that another page writes the label in.
     fn merge(&mut self, here: Forms) {
         self.differ |= here.with_colon && here.without;
         self.with_colon |= here.with_colon;

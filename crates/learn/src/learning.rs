@@ -155,7 +155,7 @@ pub(crate) fn parse_page(page: &Page, pages: usize) -> Document {
     }
 }
 
-/// Chooses the pages of a group from which to learn. Pages with the most known values come first.
+/// Chooses the pages of a group to learn from. Pages with the most known values come first.
 fn choose_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     let knows = |page: &usize| {
         let page = &pages[*page];

@@ -1,4 +1,4 @@
-//! Learns links to follow. A record's values may be on another page, to which the record's page links.
+//! Learns links to follow. A record's values may be on another page that the record's page links to.
 
 use serde_json::{Value, json};
 use webfill_urls::Url;
@@ -23,8 +23,8 @@ pub(crate) struct LearnedGroup {
     pub(crate) reports: Vec<FieldReport>,
 }
 
-/// Pairs of pages of the same record, the first of which should link to the second. The first is in the group `from`.
-/// The second is in another group, which yields a field that the first group lacks.
+/// Pairs of pages of the same record. The first should link to the second, and is in the group `from`. The second is in
+/// another group, which yields a field that the first group lacks.
 pub(crate) fn link_pairs(
     pages: &[Page],
     learnt: &[LearnedGroup],

@@ -14,7 +14,7 @@ use crate::places::Places;
 const LONGEST: usize = 60;
 const MOST_PLACES: usize = 6;
 
-/// The most digits after the point to which a column rounds.
+/// The most digits after the point that a column rounds to.
 const MOST_DECIMALS: usize = 3;
 
 const EXACT_DECIMALS: usize = 6;

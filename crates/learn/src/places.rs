@@ -41,8 +41,7 @@ const ATTRIBUTES: &[&str] = &[
     "content", "href", "datetime", "title", "alt", "src", "value",
 ];
 
-/// The attributes of an element without text that a person points at, in the order in which they are tried as the
-/// value.
+/// The attributes of an element without text that a person points at, in the order they are tried as the value.
 const POINTED_ATTRIBUTES: &[&str] = &["content", "value", "src", "href", "alt", "title"];
 
 /// A place on a page.
@@ -143,7 +142,7 @@ impl PlaceKind<'_> {
     }
 }
 
-/// An element in which the places of a row are searched: the row itself, or a part of it such as a cell.
+/// An element that is searched for the places of a row: the row itself, or a part of it such as a cell.
 pub(crate) struct Root<'d> {
     pub(crate) node: NodeRef<'d>,
     /// The processor that leads from the row to the cell; `None` if `path` alone leads to the element.
@@ -159,7 +158,7 @@ pub(crate) struct Root<'d> {
 pub(crate) struct Places<'d> {
     pub(crate) page: &'d Page,
     pub(crate) document: &'d Document,
-    /// The elements in which the places of a row were searched. Empty for a page.
+    /// The elements that were searched for the places of a row. Empty for a page.
     pub(crate) roots: Vec<Root<'d>>,
     pub(crate) all: Vec<Place<'d>>,
     /// The text nodes in page order, as indexes of `all`.
@@ -583,7 +582,7 @@ impl<'d> Places<'d> {
     }
 }
 
-/// The keys by which a place can be found: its text, and the number, telephone number or days that it means.
+/// The keys that a place can be found by: its text, and the number, telephone number or days that it means.
 fn lookup_keys(text: &str) -> Vec<String> {
     let mut keys = vec![fold_text(text)];
     if text.len() <= 40 && text.bytes().any(|b| b.is_ascii_digit()) {

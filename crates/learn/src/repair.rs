@@ -19,7 +19,7 @@ use crate::report;
 use crate::score::{Label, count_filled_and_empty};
 use crate::types::{FieldReport, LearnError, Limits, Page};
 
-/// The fewest pages on which a repaired extraction chain must find the earlier value again.
+/// The fewest pages where a repaired extraction chain must find the earlier value again.
 const ENOUGH: usize = 3;
 
 /// The fewest such pages in a special case: the words beside the value are the same as before, and pages without a
@@ -35,7 +35,7 @@ const ALIKE: f64 = 0.9;
 /// A repaired mapping.
 #[derive(Debug, Clone, Serialize)]
 pub struct Repaired {
-    /// The old mapping, in which the extraction chains of the accepted fields are replaced.
+    /// The old mapping, with the extraction chains of the accepted fields replaced.
     pub mapping: Value,
     /// The results for all fields with earlier values, accepted or not.
     pub fields: Vec<FieldRepair>,

@@ -269,7 +269,7 @@ fn best_by_anchor_kind(
     firsts
         .take(3)
         .map(|&one| {
-            // A page on which neither candidate reads anything does not count as agreement.
+            // A page where neither candidate reads anything does not count as agreement.
             let reads = |one: usize, page: usize| !found.readings[one][page].values.is_empty();
             let read: Vec<usize> = (0..pages)
                 .filter(|&page| reads(best, page) || reads(one, page))
@@ -525,7 +525,7 @@ pub(crate) fn doubts(found: &LearnedField, group: &Group<'_>) -> Vec<f64> {
     doubts
 }
 
-/// The URL of the page on which candidates disagree most; `None` if they agree on all pages.
+/// The URL of the page where candidates disagree most; `None` if they agree on all pages.
 pub(crate) fn page_to_check(doubts: &[f64], group: &Group<'_>) -> Option<String> {
     let most = doubts.iter().copied().fold(0.0, f64::max);
     let page = doubts

@@ -221,7 +221,7 @@ enum RowNode<'d> {
     Object(Value),
 }
 
-/// The rule by which rows are selected.
+/// The rule that selects rows.
 struct Rule<'d> {
     select: Vec<Value>,
     anchor: String,

@@ -1,5 +1,5 @@
-//! Computes how likely it is that a candidate reads the field, given the known values of the pages, some of which may
-//! be wrong.
+//! Computes how likely it is that a candidate reads the field, given the known values of the pages. Some known values
+//! may be wrong.
 //!
 //! A known value is right with probability p (Dalvi et al., VLDB 2011). A candidate's log likelihood grows by the same
 //! amount for each page that it reads correctly. p is estimated from the best candidate, and used to estimate it again.
@@ -256,7 +256,7 @@ impl<'a> Scores<'a> {
     }
 
     fn score(&self, candidate: usize, p: f64, without: Option<usize>, with_agreement: bool) -> f64 {
-        /// The number of texts on a page of which a wrong candidate is assumed to read one by chance.
+        /// A wrong candidate is assumed to read one of this many texts on a page by chance.
         const OTHERS: f64 = 8.0;
         let one = &self.candidates[candidate];
         let gain = (p / (1.0 - p) * OTHERS).ln();

@@ -160,7 +160,7 @@ fn find_safer_chain(
     Some((Some(safer), is_unusable || company.is_some()))
 }
 
-/// Whether an extraction chain reads several values on pages with known values, of which it takes the first.
+/// Whether an extraction chain reads several values on pages with known values, and takes the first of them.
 fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     known
@@ -183,7 +183,7 @@ fn pattern_of(candidate: &Candidate) -> Option<&str> {
     (third["type"] == "regex").then(|| third["parameters"]["pattern"].as_str())?
 }
 
-/// The places where the extraction chain reads known values; `None` if it cannot be compiled. Pages on which it reads
+/// The places where the extraction chain reads known values; `None` if it cannot be compiled. Pages where it reads
 /// something else are left out.
 fn known_places<'d>(
     group: &Group<'d>,
@@ -409,7 +409,7 @@ const MOST_MEMBERS: usize = 200;
 /// The longest text that is compared with known values, in folded form.
 const LONGEST_COMPARED: usize = 80;
 
-/// Sibling elements or texts to which a value belongs, its company. Some of them contain values of other fields.
+/// Sibling elements or texts that a value belongs to, its company. Some of them contain values of other fields.
 struct Company {
     /// How many levels above the value's own node the siblings are.
     level: usize,
@@ -518,7 +518,7 @@ fn children_like<'d>(parent: NodeRef<'d>, tag: Option<&str>) -> Vec<NodeRef<'d>>
         .collect()
 }
 
-/// Finds the sibling elements or texts to which the values belong, if some of them contain values of other fields.
+/// Finds the sibling elements or texts that the values belong to, if some of them contain values of other fields.
 fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> Option<Company> {
     let mut shown: BTreeMap<(usize, Option<&str>), usize> = BTreeMap::new();
     for place in places {
@@ -559,7 +559,7 @@ fn ends_in_one_of(text: &str, values: &BTreeSet<String>) -> bool {
     text.len() <= LONGEST_COMPARED && (values.contains(text) || values.iter().any(is_end))
 }
 
-/// The known values of a page's other fields, in the form in which texts are compared.
+/// The known values of a page's other fields, in the form for comparing texts.
 fn values_of_other_fields(page: &Places<'_>, number: usize, labels: &[Label]) -> BTreeSet<String> {
     let mut values: BTreeSet<String> = page
         .page

@@ -6,7 +6,7 @@
 //! generated changes break as many anchors as real changes do. Kinds marked as estimates occurred in neither
 //! measurement, or too rarely. They are placed between similar kinds.
 
-/// The part of a page by which a candidate finds its place.
+/// The part of a page that a candidate finds its place by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Anchor {
     JsonLd,

@@ -65,7 +65,7 @@ fn last_number(text: &str) -> Option<(&str, String)> {
         .then_some((head.trim_end(), read))
 }
 
-/// The digits that a page writes before the national part of the number, and the form in which the record writes it.
+/// The digits that a page writes before the national part of the number, and the form that the record writes it in.
 fn other_form(known: &str, digits: &str, read: &str) -> Option<(String, Form)> {
     if known.starts_with('+') {
         let (trunk, number) = split_trunk(read)?;

@@ -23,7 +23,7 @@ const NO: &[&str] = &[
     "no", "false", "n", "nein", "non",
 ];
 
-/// The words and signs by which pages may express this word of a record, and the processor that converts them to the
+/// The words and signs that pages may use for this word of a record, and the processor that converts them to the
 /// record's words. `None` if the word is not in [`OF_RECORDS`].
 pub(crate) fn page_words(value: &str) -> Option<(&'static [&'static str], Value)> {
     let lower = value.to_lowercase();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
-/// A page from which to learn, with its known values.
+/// A page to learn from, with its known values.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The canonical URL that the page was read from, after redirects.
@@ -54,7 +54,7 @@ pub struct KnownRow {
 #[derive(Debug, Clone)]
 pub struct RowsTask {
     pub task: Task,
-    /// The dataset to which the records of the rows belong.
+    /// The dataset that the records of the rows belong to.
     pub dataset: String,
 }
 
@@ -110,9 +110,9 @@ pub enum LearnError {
 /// The result of learning.
 #[derive(Debug, Clone, Serialize)]
 pub struct Learned {
-    /// The learned mappings: one for each group of pages of one site and layout from which something was learned.
+    /// The learned mappings: one for each group of pages of one site and layout, if something was learned from it.
     pub mappings: Vec<LearnedMapping>,
-    /// Pages from which nothing was learned, each with the reason.
+    /// Pages that nothing was learned from, each with the reason.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -120,7 +120,7 @@ pub struct Learned {
 pub struct LearnedMapping {
     /// The mapping, in the form of a mapping file. It passes `mapping check`.
     pub mapping: Value,
-    /// The URLs of the pages from which the mapping was learned.
+    /// The URLs of the pages that the mapping was learned from.
     pub pages: Vec<String>,
     pub fields: Vec<FieldReport>,
     /// Whether the mapping is a draft: a field has a confidence below 0.9, or fewer than three records were known.
@@ -137,7 +137,7 @@ pub struct LearnedMapping {
 pub struct SelectedRows {
     /// The chain (list of extraction steps) that selects the rows.
     pub select: Vec<Value>,
-    /// The kind of anchor by which the rows are found, as named in the documentation.
+    /// The kind of anchor that the rows are found by, as named in the documentation.
     pub anchor: String,
     /// For each page, the positions in the document of the rows' first elements.
     pub elements: Vec<Vec<usize>>,
@@ -148,9 +148,9 @@ pub struct SelectedRows {
 pub struct RowsReport {
     pub dataset: String,
     pub key: Vec<String>,
-    /// The kind of anchor by which rows are selected.
+    /// The kind of anchor that rows are selected by.
     pub anchor: String,
-    /// The number of rows that the mapping reads on the pages from which it was learned.
+    /// How many rows the mapping reads on the pages it was learned from.
     pub rows: usize,
     /// The number of known records, and how many of them are in rows.
     pub known: usize,
@@ -170,11 +170,11 @@ pub struct FieldReport {
     /// wrong; `why` explains it.
     pub processors: Option<Value>,
     pub alternatives: Vec<Value>,
-    /// The kind of anchor by which the value is found, as named in the documentation.
+    /// The kind of anchor that the value is found by, as named in the documentation.
     pub anchor: Option<String>,
     /// The share of pages with known values that are read correctly by a candidate learned without that page.
     pub confidence: f64,
-    /// The URLs of pages on which the known value is read.
+    /// The URLs of pages where the known value is read.
     pub agree: Vec<String>,
     pub disagree: Vec<Disagreement>,
     /// Pages whose record is more likely wrong than the page: its value is nowhere on the page, and extraction chains
@@ -195,10 +195,10 @@ pub struct FieldReport {
     /// is one, or if too few pages prove it.
     #[serde(skip)]
     pub least: Option<usize>,
-    /// The URLs of pages without a known value on which the chosen extraction chain is less likely right than
-    /// elsewhere. Either it reads several values there instead of one; see `reads`. Or the group has too few pages to
-    /// compare chains, and another chain, which reads the same known values by another kind of anchor, reads something
-    /// else there.
+    /// The URLs of pages without a known value where the chosen extraction chain is less likely right than elsewhere.
+    /// Either it reads several values there instead of one; see `reads`. Or the group has too few pages to compare
+    /// chains, and another chain, which reads the same known values by another kind of anchor, reads something else
+    /// there.
     #[serde(skip)]
     pub disputed: Vec<String>,
     pub runner_up: Option<Value>,
@@ -213,9 +213,9 @@ pub struct FieldReport {
 pub struct CandidateReport {
     pub processors: Value,
     pub anchor: String,
-    /// The URLs of pages on which it reads a known value.
+    /// The URLs of pages where it reads a known value.
     pub agree: Vec<String>,
-    /// The share of pages on which this candidate and the chosen one read the same, among pages on which either reads
+    /// The share of pages where this candidate and the chosen one read the same, among pages where either reads
     /// something. It is 0 if there are fewer than five such pages, or if the chosen candidate reads a list by
     /// positions.
     pub agreement: f64,

@@ -1,5 +1,5 @@
-//! Unions of two candidates: a list may have its values in two places of a page, each of which has its own candidate. A
-//! union reads both places.
+//! Unions of two candidates: a list may have its values in two places of a page, each with its own candidate. A union
+//! reads both places.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
         without_condition: None,
         is_by_order: one.is_by_order || other.is_by_order,
         is_unusable: false,
-        // The union counts as found only on pages on which both candidates were found.
+        // The union counts as found only on pages where both candidates were found.
         found_on: one
             .found_on
             .iter()
@@ -92,7 +92,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
     })
 }
 
-/// The XPath expression with which an extraction chain begins; `None` if it begins with something else.
+/// The XPath expression that an extraction chain begins with; `None` if it begins with something else.
 pub(crate) fn xpath(candidate: &Candidate) -> Option<&str> {
     let first: &Value = candidate.processors.first()?;
     (first["type"] == "xpath")

@@ -36,7 +36,7 @@ const LEAST: f64 = 0.5;
 /// site's known values.
 const DOUBTFUL: f64 = 0.9;
 
-/// A field for which values may be proposed.
+/// A field that values may be proposed for.
 #[derive(Debug, Clone)]
 pub struct ProposedField {
     pub name: String,
@@ -70,7 +70,7 @@ impl Appearance {
     }
 }
 
-/// The sites with known values, from which proposals are made.
+/// The sites with known values. Proposals are made from them.
 pub struct Teachers {
     fields: Vec<ProposedField>,
     sites: Vec<TaughtSite>,

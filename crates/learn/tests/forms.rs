@@ -346,7 +346,7 @@ const FORMS: &[Form] = &[
     },
 ];
 
-/// Cases in which the last page has a text that only looks like the form of the other pages, or that contains more.
+/// Cases where the last page has a text that only looks like the form of the other pages, or that contains more.
 const LOOK_ALIKES: &[Form] = &[
     Form {
         name: "two times on a clock of 12 hours",

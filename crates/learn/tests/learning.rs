@@ -401,7 +401,7 @@ fn a_repair_that_is_not_sure_is_refused() {
     assert_eq!(repaired.mapping, old);
 }
 
-/// The URLs of pages on which a field may be read wrongly.
+/// The URLs of pages where a field may be read wrongly.
 fn disputed_pages(learned: &Learned, field: &str) -> Vec<String> {
     let mut fields = learned.mappings[0].fields.iter();
     let field = fields.find(|one| one.field == field).unwrap();

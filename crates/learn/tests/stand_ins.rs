@@ -31,7 +31,7 @@ type Shown = Vec<Option<String>>;
 
 struct Layout {
     name: &'static str,
-    /// Makes the page of the first book. The two other books are those with which the page may compare it.
+    /// Makes the page of the first book. The page may compare it with the two other books.
     html: fn(&[Shown; 3]) -> String,
 }
 
@@ -250,7 +250,7 @@ fn nothing_stands_in_for_a_value_that_a_page_lacks() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A layout in which the value has a label of its own, next to values that some pages lack.
+/// A layout where the value has a label of its own, next to values that some pages lack.
 struct Named {
     name: &'static str,
     field: &'static str,

@@ -20,7 +20,7 @@ pub(crate) struct Entry {
 pub(crate) type Build =
     fn(&Parameters<'_>, &mut Selectors) -> Result<Box<dyn Processor>, Vec<Refusal>>;
 
-/// The group of processors to which a processor belongs in the manual.
+/// The group that a processor belongs to in the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Find,

@@ -2,8 +2,8 @@
 //! network.
 //!
 //! A [`MappingSet`] is loaded once and checked completely: every error in every file is reported with
-//! its position. An [`Engine`] uses a set on one thread. Each processor is declared once, in a table
-//! (`catalogue`), from which the checks, [`schema`] and [`processors_manual`] are made.
+//! its position. An [`Engine`] uses a set on one thread. Each processor is declared once, in a table (`catalogue`). The
+//! checks, [`schema`] and [`processors_manual`] are made from it.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 /// The rows that one rule of a mapping found on a page.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Listing {
-    /// The dataset to which the rows belong as records.
+    /// The dataset that the rows belong to as records.
     pub dataset: String,
     /// The fields that identify a row.
     pub key: Vec<String>,

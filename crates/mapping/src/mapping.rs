@@ -27,7 +27,7 @@ pub(crate) struct Mapping {
     pub(crate) lane: Option<PageLane>,
     /// Headers that are sent with requests for the mapping's pages. Their names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// The fields by which the record that a page is about is recognised.
+    /// The fields that a page's record is recognised by.
     pub(crate) match_fields: Vec<String>,
     pub(crate) url_parsers: Vec<Chain>,
     pub(crate) fields: Vec<Field>,
@@ -124,7 +124,7 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
     named.map(|(_, lane)| *lane)
 }
 
-/// Reads `match`: the fields by which the record that a page is about is recognised.
+/// Reads `match`: the fields that a page's record is recognised by.
 fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for at in reader.read_list_of(object, "match") {

@@ -149,7 +149,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The URL against which relative links are resolved: that of the page's `base` element, or else the page's own.
+    /// The URL that relative links are resolved against: that of the page's `base` element, or else the page's own.
     pub(crate) fn base(&self) -> &Url {
         self.base.get_or_init(|| {
             let href = self.tree().and_then(Document::base_href);

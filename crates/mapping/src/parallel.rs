@@ -35,7 +35,7 @@ impl MappingSet {
         found
     }
 
-    /// The names of the list fields in which empty values do not keep their positions, so that the values may shift.
+    /// The names of the list fields where empty values do not keep their positions, so that the values may shift.
     pub fn lists_without_positions(&self, index: MappingIndex) -> Vec<&str> {
         let fields = self.mapping(index).fields.iter();
         let lists = fields.filter(|field| is_list(field));

@@ -1,8 +1,8 @@
 //! Regular expressions: `regex` (linear time) where possible, else `fancy-regex` for look-around and back references.
 //! The steps of `fancy-regex` are limited, so that no page can make it hang.
 //!
-//! A compiled expression takes some 100 KB. A mapping set may have thousands, of which one process uses only some. So
-//! expressions are compiled once to check them, dropped, and compiled again at first use.
+//! A compiled expression takes some 100 KB. A mapping set may have thousands, and one process uses only some of them.
+//! So expressions are compiled once to check them, dropped, and compiled again at first use.
 
 use std::sync::OnceLock;
 

@@ -56,8 +56,8 @@ pub struct FoundMatch {
 }
 
 impl Reading {
-    /// The nodes that an XPath finds from the nodes in `places`. If the XPath is a function call, the nodes from which
-    /// its value is computed.
+    /// The nodes that an XPath finds from the nodes in `places`. If the XPath is a function call, the nodes that its
+    /// value is computed from.
     pub(crate) fn from_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();

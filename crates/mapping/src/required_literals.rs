@@ -29,7 +29,7 @@ impl RequiredLiterals {
         }
     }
 
-    /// Adds texts of which every match contains at least one.
+    /// Adds alternative texts: every match contains at least one of them.
     fn add_alternatives(&mut self, literals: Option<Vec<String>>) {
         let Some(literals) = literals else { return };
         let useful =

@@ -1,4 +1,4 @@
-//! Directives by which a page forbids crawlers to follow its links: `<meta name="robots">` and `X-Robots-Tag`. Only
+//! Directives of a page that forbid crawlers to follow its links: `<meta name="robots">` and `X-Robots-Tag`. Only
 //! `nofollow`, and `none`, which includes it, matter here. The other directives concern the index of a search engine,
 //! which webfill does not have.
 

@@ -11,7 +11,7 @@ use crate::selectors::Selectors;
 
 /// A rule of a mapping that selects the rows of a page and reads their fields.
 pub(crate) struct RowRule {
-    /// The dataset to which the rows belong as records.
+    /// The dataset that the rows belong to as records.
     pub(crate) dataset: String,
     /// The chain that yields one element, text or JSON object for each row.
     pub(crate) select: Chain,

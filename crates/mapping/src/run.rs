@@ -165,7 +165,7 @@ impl<'p> Run<'p> {
         item.text(self.page.text())
     }
 
-    /// The text of an item, in the form in which numbers and dates are searched.
+    /// The text of an item, in the form that is searched for numbers and dates.
     pub(crate) fn value_text<'i>(&'i self, item: &'i Item<'_>) -> Cow<'i, str> {
         match item {
             Item::Node(node) => value_text(*node),

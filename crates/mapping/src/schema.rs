@@ -308,7 +308,7 @@ fn row_field_schema() -> Value {
     schema
 }
 
-/// The schema of a processor, in which `type` decides which parameters are allowed.
+/// The schema of a processor: `type` decides which parameters are allowed.
 fn processor_schema() -> Value {
     let types = catalogue::ALL
         .iter()

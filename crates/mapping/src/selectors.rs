@@ -25,7 +25,7 @@ pub(crate) struct Selectors {
     warnings: Vec<(&'static str, String)>,
 }
 
-/// Texts without duplicates, numbered in the order in which they are added.
+/// Texts without duplicates, numbered in the order they are added.
 #[derive(Debug, Default)]
 struct Texts {
     numbers: HashMap<String, usize>,

@@ -175,7 +175,7 @@ impl MappingSet {
         &self.mapping(index).headers
     }
 
-    /// The fields by which a mapping recognises the record that a page is about.
+    /// The fields that a mapping recognises a page's record by.
     pub fn match_fields(&self, index: MappingIndex) -> &[String] {
         &self.mapping(index).match_fields
     }
@@ -284,7 +284,7 @@ struct Loading {
     mappings: Vec<Mapping>,
     url_patterns: Vec<(usize, UrlPattern)>,
     selectors: Selectors,
-    /// The file in which each mapping name was used first.
+    /// The file where each mapping name was used first.
     names: HashMap<String, String>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,

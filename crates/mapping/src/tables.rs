@@ -1,4 +1,4 @@
-//! The tables of a page as people see them: which cell is in which column, and below which header.
+//! The tables of a page as people see them: which column each cell is in, and which header it is below.
 //!
 //! Follows the HTML Standard, 4.9.12 ("Processing model" of tables): a cell that spans rows and columns is in each of
 //! them.
@@ -166,7 +166,7 @@ fn enclosing_table(row: NodeRef<'_>) -> Option<NodeRef<'_>> {
     }
 }
 
-/// A group of rows within which cells may span rows: a `thead`, `tbody` or `tfoot`, or the rows between them.
+/// A group of rows that no cell reaches beyond: a `thead`, `tbody` or `tfoot`, or the rows between them.
 struct Group<'p> {
     is_head: bool,
     rows: Vec<NodeRef<'p>>,

@@ -89,7 +89,7 @@ impl UrlPattern {
         }
     }
 
-    /// Texts of which every matching URL contains at least one, in upper or lower case. `None` if no such texts are
+    /// Every matching URL contains at least one of these texts, in upper or lower case. `None` if no such texts are
     /// known.
     pub(crate) fn required_literals(&self) -> Option<Vec<String>> {
         match self {

@@ -152,7 +152,7 @@ fn gravatar_pages_that_are_no_profiles_are_refused_by_look_ahead() {
     }
 }
 
-/// The lines in which two texts differ, with a line of context around them.
+/// The lines where two texts differ, with a line of context around them.
 fn diff(expected: &str, found: &str) -> String {
     let (left, right): (Vec<&str>, Vec<&str>) =
         (expected.lines().collect(), found.lines().collect());

@@ -15,7 +15,7 @@ fn faults(text: &str) -> Vec<String> {
     load(&[("shop.json", text)]).err().unwrap_or_default()
 }
 
-/// A mapping in which everything but `fields` is given and valid.
+/// A mapping where everything but `fields` is given and valid.
 fn mapping_with_fields(fields: &str) -> String {
     format!(
         r#"{{"name": "shop", "url_patterns": [{{"type": "host", "pattern": "a.example"}}],

@@ -165,7 +165,7 @@ impl BackOff {
         }
     }
 
-    /// Notes that the child has died. Returns the time at which it may be restarted.
+    /// Notes that the child has died. Returns when it may be restarted.
     pub fn note_death(&mut self, now: Instant) -> Instant {
         if now.duration_since(self.started) >= Duration::from_secs(60) {
             self.early_deaths = 0;

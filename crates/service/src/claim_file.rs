@@ -1,6 +1,6 @@
-//! A file with the time at which the claim of `webfill crawl` to its crawl ends. `webfill crawl` writes it into the
-//! state folder, and its supervisor reads it. If `webfill crawl` hangs, another process may take over the crawl; the
-//! file then tells the supervisor to stop requests.
+//! A file that says when the claim of `webfill crawl` to its crawl ends. `webfill crawl` writes it into the state
+//! folder, and its supervisor reads it. If `webfill crawl` hangs, another process may take over the crawl; the file
+//! then tells the supervisor to stop requests.
 //!
 //! The time is in milliseconds of the [clock since boot](crate::boot_clock), as twenty digits. They are overwritten in
 //! place, so the file always has the same length.
@@ -35,7 +35,7 @@ impl ClaimFile {
         file.write_all_at(format!("{until_ms:020}").as_bytes(), 0)
     }
 
-    /// Reads the time at which the claim ends; `None` if the file cannot be read or is incomplete.
+    /// Reads when the claim ends; `None` if the file cannot be read or is incomplete.
     pub fn read(&self) -> Option<u64> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         (text.len() == 20).then(|| text.parse().ok()).flatten()

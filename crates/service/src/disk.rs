@@ -139,7 +139,7 @@ impl FreeSpace {
     /// The space on the disk of a folder; `None` if unknown, for example because the folder does not exist yet.
     pub fn of(folder: &Path) -> Option<FreeSpace> {
         let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
-        // SAFETY: this struct contains only numbers, for which zero bytes are valid.
+        // SAFETY: this struct contains only numbers, and zero bytes are valid for them.
         #[allow(unsafe_code)]
         let mut stats: libc::statvfs = unsafe { std::mem::zeroed() };
         // SAFETY: the path ends with a zero byte, and the kernel fills in the given struct.

@@ -23,7 +23,7 @@ pub fn note_backup(state: &Path, begun_ms: i64) -> io::Result<()> {
     fs::rename(&unowned, &file)
 }
 
-/// The time at which the last complete backup began; `None` if there is none.
+/// When the last complete backup began; `None` if there is none.
 pub fn last_backup_ms(state: &Path) -> Option<i64> {
     let text = fs::read_to_string(state.join(FILE)).ok()?;
     text.trim().parse().ok()

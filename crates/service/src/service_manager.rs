@@ -21,8 +21,8 @@ const WORD_EVERY: Duration = Duration::from_secs(1);
 /// socket, not a file.
 const SOCKET: &str = "NOTIFY_SOCKET";
 
-/// The environment variable with the time, in microseconds, after which a silent process counts as stuck. The second
-/// variable has the id of the process that must send notifications.
+/// The environment variable that says how long a process may be silent before it counts as stuck, in microseconds. The
+/// second variable has the id of the process that must send notifications.
 const WATCHDOG_US: &str = "WATCHDOG_USEC";
 const WATCHDOG_PID: &str = "WATCHDOG_PID";
 

@@ -61,7 +61,7 @@ pub fn part_path(path: &Path) -> PathBuf {
 const PART: &str = ".part-";
 
 /// Removes the partial files that killed processes have left in a folder. Partial files of running processes stay, and
-/// so do files with a final name for which `is_ours` is false.
+/// so do files with a final name where `is_ours` is false.
 pub fn remove_remains(folder: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

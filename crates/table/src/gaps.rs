@@ -104,7 +104,7 @@ impl GapMarkers {
     }
 }
 
-/// Judges whether a word would mean a gap in a column of which some values are known.
+/// Judges whether a word would mean a gap in a column, if some values of the column are known.
 #[derive(Debug, Clone, Default)]
 pub struct GapWords {
     others: OtherValues,

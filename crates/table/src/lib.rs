@@ -10,7 +10,7 @@
 //!
 //! **Formats.** CSV, TSV and similar formats with any of four delimiters, two quotes and two escapes, with or without
 //! a header, in UTF-8, UTF-16 or windows-1252; JSON lines; a JSON array of objects. Each of them plain, or compressed
-//! with gzip or zstd. Parquet with columns of single values and of lists. XLSX, in which one sheet is the table. The
+//! with gzip or zstd. Parquet with columns of single values and of lists. XLSX, where one sheet is the table. The
 //! format is detected from the content ([`Format`]).
 //!
 //! **What is kept.** A row that gets no value stays byte for byte the same (inside the compression). So do the header,

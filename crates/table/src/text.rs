@@ -31,7 +31,7 @@ pub(crate) const MAX_CELL_BYTES: usize = 1 << 20;
 pub(crate) struct Piece {
     /// The bytes of the piece, with its line end.
     pub(crate) raw: Vec<u8>,
-    /// The number of the line or entry at which the piece begins, counted from 1.
+    /// The number of the line or entry where the piece begins, counted from 1.
     pub(crate) number: u64,
     pub(crate) content: Content,
 }

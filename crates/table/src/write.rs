@@ -42,7 +42,7 @@ pub type FillGap<'a> = dyn FnMut(u64, usize) -> Option<String> + 'a;
 /// the cell is a gap.
 pub type ChangeCell<'a> = dyn FnMut(u64, usize, &Cell, bool) -> Option<String> + 'a;
 
-/// Writes the table again, and fills the gaps for which `fill` has a value.
+/// Writes the table again, and fills the gaps that `fill` has a value for.
 ///
 /// `fill` is called for each gap of each field, row by row and from left to right. For a field of lists
 /// ([`Field::is_list`], [`Field::separator`]), several values are given as a JSON array of texts, and are written in

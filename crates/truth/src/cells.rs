@@ -1,5 +1,5 @@
-//! Estimates from few known values how precise each layout of a site is for each field. A cell is a layout and a field,
-//! for which one chain (an extraction rule) reads the values.
+//! Estimates from few known values how precise each layout of a site is for each field. A cell is a layout and a field;
+//! one chain (an extraction rule) reads its values.
 //!
 //! Most learned chains are almost perfect, some are fair, and some read something else than the field. So the
 //! distribution of a precision is a mixture of three Beta distributions, one for each of these kinds of chains. The
@@ -22,8 +22,8 @@ const SHARES: [f64; 3] = [0.8, 0.12, 0.08];
 /// `docs/explanation/truth.md`). A confirmed chain reads the known values of its field, if only one, and a chain with
 /// another kind of anchor reads the same on nearly all pages.
 const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
-/// The share of pages on which another extraction chain must read the same to confirm a chain. For lists, a page counts
-/// by its share of equal values. Their limit is higher, because a chain that misses one of five values on half of the
+/// The share of pages where another extraction chain must read the same to confirm a chain. For lists, a page counts by
+/// its share of equal values. Their limit is higher, because a chain that misses one of five values on half of the
 /// pages still agrees to nine tenths.
 const AGREEING: f64 = 0.9;
 const AGREEING_ON_LISTS: f64 = 0.98;

@@ -96,7 +96,7 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
         .take(MOST_SITES)
         .collect();
     let posterior = single::posterior(index, model, item, index.known_values(item).first());
-    // The logarithm of the factor by which a site's vote raises the odds of its value.
+    // How much a site's vote raises the odds of its value, as the logarithm of a factor.
     let said = |place: usize| {
         let precision = model.precision(item, place, &readings[place]);
         model.vote_weight(item, place) * (precision / ((1.0 - precision) * collision)).ln()
@@ -129,8 +129,8 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
     }
 }
 
-/// The probability that a value is true if the votes of two sites are left out. `said` is the logarithm of the factor
-/// by which these votes raise its odds.
+/// The probability that a value is true if the votes of two sites are left out. `said` is how much these votes raise
+/// its odds, as the logarithm of a factor.
 fn probability_without_pair(right: f64, said: f64) -> f64 {
     let right = right.clamp(1e-9, 1.0 - 1e-9);
     1.0 / (1.0 + (1.0 - right) / right * said.min(600.0).exp())

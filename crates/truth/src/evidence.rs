@@ -20,12 +20,12 @@ pub struct Evidence<'a> {
 pub struct Chosen {
     pub layout: u32,
     pub field: u32,
-    /// The number of known values that the extraction chain reads (`reads`), and the number for which it reads
-    /// something else or nothing (`misses`).
+    /// How many known values the extraction chain reads (`reads`), and how often it reads something else or nothing
+    /// instead (`misses`).
     pub reads: u32,
     pub misses: u32,
-    /// The share of pages on which a second extraction chain reads the same. The second chain has another kind of
-    /// anchor, and reads known values too.
+    /// The share of pages where a second extraction chain reads the same. The second chain has another kind of anchor,
+    /// and reads known values too.
     pub agreement: f64,
     /// The place on the page that the extraction chain reads, as a number. Places named by the same words, such as a
     /// label, have the same number in all layouts, because sites with the same tools or standards name places alike.
@@ -50,7 +50,7 @@ pub struct Claim {
     /// The number of the value; see [`Evidence::texts`]. Values that differ only in spelling have the same number.
     pub value: u32,
     pub page: u32,
-    /// The site: a source with its own accuracy, from which other sites may copy.
+    /// The site: a source with its own accuracy. Other sites may copy from it.
     pub site: u32,
     /// The layout of the site; the precision of each layout is measured separately. Layout numbers are unique across
     /// all sites. A site with one layout may use its own number.

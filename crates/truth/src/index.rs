@@ -6,7 +6,7 @@ use crate::cells::Cell;
 use crate::evidence::{Claim, Evidence, FieldShape, Known, Presence};
 use crate::profile::Profile;
 
-/// The number of patterns in which extraction chains with different kinds of anchors can agree or differ; see
+/// How many patterns of agreement there are between extraction chains with different kinds of anchors; see
 /// [`agreement_pattern`].
 pub(crate) const PATTERNS: usize = 6;
 

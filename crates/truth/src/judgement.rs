@@ -11,11 +11,11 @@ use crate::{several, single};
 /// All conclusions from the evidence.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    /// The judgement of each item for which a page claims a value, sorted by number.
+    /// The judgement of each item that a page claims a value for, sorted by number.
     pub items: Vec<ItemJudgement>,
     /// Known values of records that pages contradict, the most doubtful first.
     pub doubts: Vec<Doubt>,
-    /// The precision of each layout for each field of which it claims values, sorted by layout and field.
+    /// The precision of each layout for each field that it claims values for, sorted by layout and field.
     pub precisions: Vec<Precision>,
     /// For each field, the share of wrong values among the known values that were compared with a page.
     pub record_errors: Vec<Interval>,
@@ -102,8 +102,8 @@ pub enum DecisionReason {
 impl Judgement {
     /// A known value with at least this probability of being wrong counts as a likely error.
     pub const DOUBTED: f64 = 0.5;
-    /// The probability with which a layout must be precise enough to fill a field. For a required precision of .95,
-    /// three measured values usually suffice if all agree.
+    /// How probable it must be that a layout is precise enough before it fills a field. For a required precision of
+    /// .95, three measured values usually suffice if all agree.
     pub const CERTAINTY: f64 = 0.9;
 
     pub(crate) fn new(index: &Index, model: &Model) -> Judgement {

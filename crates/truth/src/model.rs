@@ -23,9 +23,9 @@ const PRIOR_WEIGHS: f64 = 4.0;
 #[derive(Debug)]
 pub(crate) struct Model {
     pub cells: Vec<Cell>,
-    /// For each pattern of agreement, the factor by which it changes the odds that a reading is right.
+    /// For each pattern of agreement, how much it changes the odds that a reading is right, as a factor.
     pub patterns: [f64; PATTERNS],
-    /// For each form of values, the factor by which it changes the odds that a reading is right.
+    /// For each form of values, how much it changes the odds that a reading is right, as a factor.
     fits: [f64; FITS],
     pub records: Records,
     /// For each field, the probability that two wrong values are equal.
@@ -59,7 +59,7 @@ pub(crate) struct Records {
     pub present_if_wrong: f64,
 }
 
-/// The counts of one round, from which the model is updated.
+/// The counts of one round. The model is updated from them.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub right: [f64; PATTERNS],

@@ -93,7 +93,7 @@ fn confidence_matches_the_share_of_right_values() {
     }
 }
 
-/// Judges many small tables of a single site. Each site has only few known values by which it can be judged.
+/// Judges many small tables of a single site. Each site has only few known values to judge it by.
 #[test]
 fn confidence_holds_for_a_single_site_with_few_known_values() {
     for (name, plan) in [
@@ -572,7 +572,7 @@ fn sites_with_a_field_in_the_same_place_confirm_each_other() {
 }
 
 /// Judges 12 sites with four rows and four fields each. Three values of each field are known, held out and read
-/// correctly. The last field of the first site has only one known value, by which its chain was chosen.
+/// correctly. The last field of the first site has only one known value, and its chain was chosen by that value.
 fn judge_one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..12 {

@@ -14,7 +14,7 @@ pub fn is_white_space(character: char) -> bool {
 }
 
 /// Whether a character shows nothing by itself: it has Unicode's property `Default_Ignorable_Code_Point`, or marks an
-/// interlinear note. Characters for which [`is_white_space`] is true are excluded.
+/// interlinear note. Characters where [`is_white_space`] is true are excluded.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
@@ -58,7 +58,7 @@ fn is_line_break_mark(character: char) -> bool {
 }
 
 /// The text without white space and invisible marks at its ends. A mark that belongs to a visible character stays: an
-/// emoji selector, or a joiner with which some scripts end a word.
+/// emoji selector, or a joiner that ends a word in some scripts.
 pub fn trim(text: &str) -> &str {
     let text = text.trim_start_matches(|c| is_white_space(c) || is_invisible(c));
     let is_end = |c: char| is_white_space(c) || (is_invisible(c) && !is_selector(c));

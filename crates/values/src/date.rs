@@ -85,7 +85,7 @@ impl Dates {
         readings.collect()
     }
 
-    /// The two leading numbers of each date such as `01/02/2024`, in which only the order shows the month.
+    /// The two leading numbers of each date such as `01/02/2024`, where only the order shows the month.
     fn numbers(&self) -> impl Iterator<Item = (i8, i8)> {
         self.0.iter().filter_map(|written| match written {
             Some(WrittenDate::Parts(Parts::Numbers(first, second, _), ..)) => {

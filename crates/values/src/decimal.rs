@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// The most digits of a number, and the largest power of ten by which they are multiplied, positive or negative.
+/// The most digits of a number, and the largest power of ten that they are multiplied by, positive or negative.
 const MAX_DIGITS: usize = 400;
 const MAX_EXPONENT: i64 = 400;
 

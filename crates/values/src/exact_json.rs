@@ -30,7 +30,7 @@ pub fn exact_json_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The JSON text with each number replaced for which `rewrite` returns a text.
+/// The JSON text with each number replaced if `rewrite` returns a text for it.
 fn rewrite_numbers(text: &str, rewrite: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);

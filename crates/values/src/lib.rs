@@ -6,7 +6,7 @@
 //! | Does this text show anything? | [`is_blank`] |
 //! | The text without blanks around it, or with single spaces | [`trim`], [`collapse_white_space`] |
 //! | Are two texts, or two values, the same in another spelling? | [`is_equivalent_text`], [`is_equivalent_value`] |
-//! | The form by which texts are compared, indexed or hashed | [`normal_form`], [`folded_form`] |
+//! | A text in the form for comparing, indexing or hashing | [`normal_form`], [`folded_form`] |
 //! | Which number a text says, and which date it is | [`read_numbers`], [`read_dates`] |
 //! | The same of values that are read one at a time, such as those of a column | [`Numbers`], [`Dates`] |
 //! | An exact number | [`Decimal`] |

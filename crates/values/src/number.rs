@@ -90,7 +90,7 @@ impl Numbers {
 /// What the texts of a field show about the notation of its numbers.
 #[derive(Debug, Clone, Default)]
 pub struct NumberEvidence {
-    /// Decimal marks (`.` or `,`), each of which is the only possible one in some text.
+    /// Decimal marks (`.` or `,`). Each is the only possible one in some text.
     decimals: Vec<char>,
     /// Some number has spaces between groups of digits.
     spaced: bool,

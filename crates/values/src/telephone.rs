@@ -1,4 +1,4 @@
-//! Telephone numbers and other codes made of digits, in which separators are only spelling.
+//! Telephone numbers and other codes made of digits, where separators are only spelling.
 
 /// The digits of a text that looks like a telephone number: 7 to 15 digits, and nothing else but `+`, brackets and
 /// separators.
@@ -26,7 +26,7 @@ fn is_separated(text: &str) -> bool {
     text.chars().any(|c| !c.is_ascii_digit() && c != '.')
 }
 
-/// Whether a text has three groups of digits, one of which may be a year.
+/// Whether a text has three groups of digits and one of them may be a year.
 fn is_date_like(text: &str) -> bool {
     let groups = || text.split(|c: char| !c.is_ascii_digit());
     let is_year = |group: &str| group.len() == 4 && matches!(&group[..2], "18" | "19" | "20");

@@ -38,7 +38,7 @@ impl Truncated {
 #[derive(Debug)]
 pub struct Exchange {
     pub url: String,
-    /// The wall-clock time at which the request was sent, in milliseconds since 1970.
+    /// The wall-clock time when the request was sent, in milliseconds since 1970.
     pub started_ms: i64,
     /// The protocol in the form of the field `WARC-Protocol`, such as `h2` or `http/1.1`.
     pub protocol: &'static str,

@@ -62,7 +62,7 @@ impl WarcFile {
         self.append(&record)
     }
 
-    /// The id of the file's first record, to which all other records of the file refer.
+    /// The id of the file's first record. All other records of the file refer to it.
     pub fn warcinfo(&self) -> RecordId {
         self.warcinfo
     }

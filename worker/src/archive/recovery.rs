@@ -73,7 +73,7 @@ fn recover_file(path: &Path, name: &str) -> io::Result<Recovery> {
     Ok(Recovery::Completed { cut })
 }
 
-/// The length of the file's whole gzip members, each of which is a record.
+/// The length of the file's whole gzip members. Each member is a record.
 fn count_whole_bytes(file: &File) -> io::Result<u64> {
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let mut whole = 0;

@@ -23,7 +23,7 @@ const TITLE_BYTES: usize = 300;
 /// Elements whose content is not markup, or is not shown.
 const NOT_SHOWN: [&str; 4] = ["script", "style", "title", "template"];
 
-/// Elements in which people enter something.
+/// Elements where people enter something.
 const FIELDS: [&str; 3] = ["input", "textarea", "select"];
 
 /// Elements that show something other than text.

@@ -10,8 +10,8 @@ use super::target::{is_same_page, is_same_path, names_a_challenge};
 const MOST_MOVES: usize = 100;
 const LONGEST_ADDRESS: usize = 2048;
 
-/// Lengths from which a parameter value is a token, not a word: the long one applies to any value, the short one to a
-/// value that mixes digits and letters.
+/// A parameter value is a token, not a word, from these lengths on: the long one applies to any value, the short one to
+/// a value that mixes digits and letters.
 const LONG_TOKEN: usize = 16;
 const SHORT_TOKEN: usize = 6;
 

@@ -220,7 +220,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// The number of bytes before the first one for which `ends` holds.
+/// The number of bytes before the first one where `ends` holds.
 fn length_until(text: &[u8], ends: impl Fn(u8) -> bool) -> usize {
     text.iter().position(|b| ends(*b)).unwrap_or(text.len())
 }

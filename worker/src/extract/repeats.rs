@@ -35,7 +35,7 @@ use crate::task_result::TaskResult;
 /// How many URLs must have the same content, the current one included.
 const SAME: usize = 8;
 
-/// The least depth at which pages are compared: nothing looks like a trap within fewer steps.
+/// The least depth where pages are compared: nothing looks like a trap within fewer steps.
 const LEAST_DEPTH: u16 = 3;
 
 /// How many words of a page may be new if its address says that it is the same page.
@@ -47,7 +47,7 @@ const MOST_CONTENTS: usize = 32_768;
 /// The number of texts, words and links that are remembered at least. Each of them takes a few bytes.
 const MOST_FEATURES: usize = 131_072;
 
-/// Hashes of the different URLs at which one content was seen.
+/// Hashes of the different URLs where one content was seen.
 #[derive(Debug, Clone, Copy, Default)]
 struct Urls {
     hashes: [u32; SAME - 1],

@@ -25,7 +25,7 @@ pub(super) enum NoBody {
     NoMemory,
 }
 
-/// The limits within which a body is read.
+/// The limits for reading a body.
 pub(super) struct BodyLimits {
     pub rule: BodyRule,
     /// The declared type is not that of a page, so the body is read only as long as it may be a document or a sitemap.

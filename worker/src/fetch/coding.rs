@@ -45,7 +45,7 @@ pub(super) enum Coding {
 #[derive(Debug)]
 pub(super) struct UnknownCoding(pub String);
 
-/// The codings of a body, in the order in which they were applied.
+/// The codings of a body, in the order they were applied.
 pub(super) fn content_codings(headers: &HeaderMap) -> Result<Vec<Coding>, UnknownCoding> {
     let mut codings = Vec::new();
     let named = joined_header(headers, CONTENT_ENCODING).unwrap_or_default();

@@ -27,8 +27,7 @@ pub struct Fetched {
     /// Whether the request failed because this machine has no route to the host; see
     /// [`FetchError`](crate::fetch_error::FetchError).
     pub no_route: bool,
-    /// The time at which the answer began, or at which the attempt ended without an answer. The site's delay counts
-    /// from this moment.
+    /// When the answer began, or when the attempt ended without an answer. The site's delay counts from this moment.
     pub answered_at: Instant,
     pub answer: Answer,
     /// The exchange for the archive, if there is one.

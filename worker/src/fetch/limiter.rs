@@ -12,7 +12,7 @@ use reqwest::header::{DATE, HeaderMap};
 use super::header::parse_retry_after;
 use crate::politeness::Answer;
 
-/// Headers that say after which time the next request is allowed.
+/// Headers that say when the next request is allowed.
 const WAITS: [&str; 4] = [
     "retry-after",
     "x-retry-after",

@@ -176,7 +176,7 @@ fn closes_connection(response: &Response) -> bool {
     values.any(|value| value.trim().eq_ignore_ascii_case("close"))
 }
 
-/// The two ends of the connection on which a request failed.
+/// The two ends of the connection that a request failed on.
 fn failed_connection(error: &reqwest::Error) -> Option<Ends> {
     let mut extensions = http::Extensions::new();
     causes(error)

@@ -1,5 +1,5 @@
 //! Rendering: some pages are opened in Chromium before their extraction. These are the pages of a crawl in the lane
-//! `browser`, pages for which a mapping or a setting requires it, and pages that show nothing without their scripts
+//! `browser`, pages where a mapping or a setting requires it, and pages that show nothing without their scripts
 //! ([`scripted`](super::scripted)).
 //!
 //! The subresources that a page's scripts request (scripts, data) are fetched here, one after another. The same rules

@@ -1,4 +1,4 @@
-//! Logs the steps of a task, from which `webfill trace` shows the history of a URL.
+//! Logs the steps of a task, so that `webfill trace` can show the history of a URL.
 
 use std::collections::HashMap;
 use std::sync::Arc;

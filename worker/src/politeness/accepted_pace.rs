@@ -47,7 +47,7 @@ const REFUSAL_COUNTS_FOR: Duration = Duration::from_secs(3_600);
 pub struct AcceptedPace {
     /// The learnt time between two requests; zero if nothing was learnt.
     spacing: Duration,
-    /// The time between two requests at which the site last refused one, and the moment of that refusal.
+    /// The time between two requests when the site last refused one, and the moment of that refusal.
     refused: Option<(Duration, Instant)>,
     /// The time of the first answer since the last refusals, and the number of answers since then.
     answers: Option<(Instant, u32)>,

@@ -13,7 +13,7 @@ use super::{AcceptedPace, Answer, Answered, Pace};
 /// The clock of a site, which says when the site's next request may start.
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
-    /// The time at which the last answer began, or at which the last attempt ended without one.
+    /// When the last answer began, or when the last attempt ended without one.
     last: Option<Instant>,
     /// The same time as `last`, but only of requests for pages.
     last_page: Option<Instant>,
@@ -44,7 +44,7 @@ const MOST_DOUBLINGS_SILENT: u32 = 3;
 const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 
 impl Clock {
-    /// The time at which the next request may start, with `delay` between two requests.
+    /// When the next request may start, with `delay` between two requests.
     pub fn next_start(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
@@ -66,7 +66,7 @@ impl Clock {
         }
     }
 
-    /// The time at which a page may be requested after the robots.txt that was just answered.
+    /// When a page may be requested after the robots.txt that was just answered.
     pub fn next_start_after_robots(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last_page.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
@@ -174,8 +174,8 @@ impl Clock {
         wait
     }
 
-    /// The time at which the clock can be forgotten: nothing delays the next request, and earlier failures no longer
-    /// count. `None` if the clock is empty.
+    /// When the clock can be forgotten: nothing delays the next request, and earlier failures no longer count. `None`
+    /// if the clock is empty.
     pub fn expires_at(&self, delay: Duration) -> Option<Instant> {
         let next = self.next_start(delay)?;
         Some(match self.failures {

@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// rate limiter.
 const MOST_PAGES: usize = 8;
 
-/// A hash of a page's URL, by which the page is recognised.
+/// A hash of a page's URL, to recognise the page by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageKey(u64);
 

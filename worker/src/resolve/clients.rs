@@ -11,7 +11,7 @@ use webfill_urls::{Position, Url};
 
 use super::{PortResolver, Resolver};
 
-/// The settings in which the clients differ.
+/// The settings that differ between the clients.
 #[derive(Debug, Clone)]
 pub struct ClientPart {
     pub resolver: PortResolver,

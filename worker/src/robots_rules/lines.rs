@@ -9,7 +9,7 @@ use encoding_rs::{UTF_16BE, UTF_16LE};
 
 use super::MAX_ROBOTS_BYTES;
 
-/// The length at which a line is cut. The same as in Google's parser (eight times the longest URL of Internet
+/// Lines are cut at this length. It is the same as in Google's parser (eight times the longest URL of Internet
 /// Explorer).
 const MAX_LINE_BYTES: usize = 2083 * 8 - 1;
 

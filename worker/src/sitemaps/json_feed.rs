@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::FoundEntries;
 
-/// The beginning of the version, by which the format is recognised. In the JSON text, the slashes may be escaped.
+/// The beginning of the version. The format is recognised by it. In the JSON text, the slashes may be escaped.
 const VERSION: &str = "jsonfeed.org/version/";
 
 /// The error that ends reading when no more entries are taken.

@@ -124,7 +124,7 @@ fn is_stray(tag: &BytesStart<'_>) -> bool {
         .starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// The position at which the next entry begins, searched from `from` on.
+/// The position where the next entry begins, searched from `from` on.
 fn next_entry(text: &str, from: usize) -> Option<usize> {
     let from = text.ceil_char_boundary(from);
     let tags = text.get(from..)?.match_indices('<');

@@ -136,7 +136,7 @@ fn dead_sites_met_in_a_row_are_forgotten() {
             most = most.max(sites.sites.len());
         }
     }
-    // There are ten sites a second. Each is remembered for its wait of five seconds, and for the minute in which its
+    // There are ten sites a second. Each is remembered for its wait of five seconds, and for the minute when its
     // failure counts.
     assert!(most <= 700, "{most} sites at once");
     assert!(sites.idle.len() <= 700);

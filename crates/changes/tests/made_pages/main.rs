@@ -43,7 +43,7 @@ fn random_words(rng: &mut fastrand::Rng, count: usize) -> String {
     some.join(" ")
 }
 
-/// The times at which a site is checked: the first check, and nine more.
+/// When a site is checked: the first check, and nine more.
 fn times_of_checks(rng: &mut fastrand::Rng, is_hourly: bool) -> Vec<i64> {
     let mut at_ms = FIRST_MS + rng.i64(0..24 * 60) * 60_000;
     (0..CHECKS)

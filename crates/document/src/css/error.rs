@@ -1,6 +1,6 @@
 //! Errors of CSS selectors.
 
-/// Why a CSS selector is invalid, and at which position.
+/// Why a CSS selector is invalid, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, at offset {offset} of {selector:?}")]
 pub struct SelectorError {

@@ -116,7 +116,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit(Token::DoctypeToken(doctype));
     }
 
-    /// Reads up to the `>` of the declaration, or to the position at which it becomes invalid.
+    /// Reads up to the `>` of the declaration, or to the position where it becomes invalid.
     fn read_doctype_parts(&mut self, doctype: &mut Doctype) -> End {
         self.skip_whitespace();
         if matches!(self.peek(), Some(b'>') | None) {

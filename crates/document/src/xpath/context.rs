@@ -1,4 +1,4 @@
-//! Finds out whether an expression depends on the node at which it is evaluated.
+//! Finds out whether an expression depends on the node where it is evaluated.
 
 use super::ast::{Expression, Path, Start};
 use super::parser::parse;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::ast::{Axis, Function};
 
-/// Why an XPath expression is invalid, and at which position.
+/// Why an XPath expression is invalid, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault}, at offset {offset} of {expression:?}")]
 pub struct XPathError {

@@ -66,7 +66,7 @@ pub(crate) struct Evaluator<'d> {
     /// The numbers that the names in the expression have on this page.
     pub(crate) names: &'d [NameId],
     pub(crate) budget: &'d Budget,
-    /// The node at which the evaluation begins.
+    /// The node where the evaluation begins.
     pub(crate) from: Item,
 }
 
@@ -305,7 +305,7 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// Keeps the items for which all predicates hold. The positions for a predicate count only the items that the
+    /// Keeps the items that satisfy all predicates. The positions for a predicate count only the items that the
     /// previous predicates have kept.
     fn filter(&self, predicates: &'d [Predicate], mut items: Vec<Item>) -> Evaluated<Vec<Item>> {
         for predicate in predicates {

@@ -22,7 +22,7 @@ pub(crate) enum Word {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub(crate) word: Word,
-    /// The position at which the token begins, in bytes.
+    /// Where the token begins, in bytes.
     pub(crate) offset: usize,
 }
 

@@ -95,7 +95,7 @@ pub(crate) enum Test {
     Lang(Text),
     /// `:lang()`: the element's language is in one of the ranges.
     Language(Vec<String>),
-    /// `:scope`: whether the element is the node within which the selector is evaluated, or the root element if that
+    /// `:scope`: whether the element is the node that the selector is evaluated within, or the root element if that
     /// node is the document.
     Scope,
     /// An element with this name in any namespace.
@@ -140,7 +140,7 @@ pub(crate) struct SiblingPlace {
     pub(crate) offset: i32,
     pub(crate) same_name: bool,
     pub(crate) from_end: bool,
-    /// If set, only siblings for which this test holds count.
+    /// If set, only siblings that pass this test count.
     pub(crate) of: Option<Box<Test>>,
 }
 

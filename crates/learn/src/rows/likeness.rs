@@ -32,7 +32,7 @@ const STANDING: [&str; 18] = [
     "unread",
 ];
 
-/// Words in classes and ids by which sites and ad blockers mark advertisements.
+/// Words in classes and ids that sites and ad blockers mark advertisements with.
 const OF_ADVERTISEMENTS: [&str; 13] = [
     "ad",
     "ads",

@@ -7,7 +7,7 @@ use webfill_urls::Url;
 use super::prepared_page::PreparedPage;
 use crate::anchors::xpath_literal;
 
-/// XPaths of links that sites mark as leading to the next page, in the order in which they are tried.
+/// XPaths of links that sites mark as leading to the next page, in the order they are tried.
 const BY_NAME: [&str; 4] = [
     "//a[@rel='next' or contains(concat(' ', normalize-space(@rel), ' '), ' next ')]/@href",
     "//link[@rel='next']/@href",

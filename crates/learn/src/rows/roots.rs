@@ -1,4 +1,4 @@
-//! The elements, called roots, from which the fields of a row are read. They are the row itself and the cells below the
+//! The elements, called roots, that the fields of a row are read from. They are the row itself and the cells below the
 //! headers of its table. If a row consists of several elements, the later ones are roots too.
 
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ pub(super) struct Shape {
     pub(super) first: Option<String>,
 }
 
-/// The roots of a row: the elements from which its fields are read. `heads` has the positions of the first elements of
+/// The roots of a row: the elements that its fields are read from. `heads` has the positions of the first elements of
 /// all rows of the page.
 pub(super) fn roots_of_row<'d>(
     row: NodeRef<'d>,

@@ -72,7 +72,7 @@ pub(super) fn select<'d>(
     Some(selected)
 }
 
-/// A selector to which conditions may be added.
+/// A selector that conditions may be added to.
 struct Base {
     anchor: Anchor,
     expression: String,

@@ -1,4 +1,4 @@
-//! Finds where records are on pages: in repeated adjacent elements, each of which contains the values of one record.
+//! Finds where records are on pages: in repeated adjacent elements, each with the values of one record.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

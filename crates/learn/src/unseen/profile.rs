@@ -179,7 +179,7 @@ fn is_day(text: &str) -> bool {
     text.len() <= 40 && crate::dates::day_of(text).is_some()
 }
 
-/// The class of lengths to which a text belongs, as a name. Classes of longer texts are wider.
+/// The class of lengths that a text belongs to, as a name. Classes of longer texts are wider.
 fn length_step(text: &str) -> String {
     let count = text.chars().count();
     (f64::from(u32::try_from(count).unwrap_or(u32::MAX)).log2() * 1.5)

@@ -201,8 +201,8 @@ pub(super) fn comparison_form(text: &str) -> String {
 }
 
 impl Slot {
-    /// Removes words with which all values begin, such as `by`, and makes them a name of the slot (shared place). Words
-    /// at the end also become names, but are kept in the values, because they may be a unit.
+    /// Removes words at the beginning of all values, such as `by`, and makes them a name of the slot (shared place).
+    /// Words at the end also become names, but are kept in the values, because they may be a unit.
     fn strip_common_words(&mut self) {
         let mut texts: Vec<&str> = self.values().map(|value| value.text.as_str()).collect();
         texts.sort_unstable();

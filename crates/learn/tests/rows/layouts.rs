@@ -1,4 +1,4 @@
-//! Generated listings: the ways in which different sites list the same books.
+//! Generated listings: how different sites list the same books.
 //!
 //! `{title}` stands for a value. A part between `[[` and `]]` is left out if the row lacks a value that the part names.
 //! The rows of a layout use the templates in `rows` in turn.

@@ -69,7 +69,7 @@ impl ChainPath {
         before.iter().any(Piece::is_list) || last.repeats()
     }
 
-    /// The processors with which the field of a row reads the same values. The rows are the elements that the prefix
+    /// The processors that make a field of a row read the same values. The rows are the elements that the prefix
     /// selects.
     pub(super) fn processors_below(&self, prefix: &[Piece]) -> Vec<Value> {
         let mut processors = pieces_to_processors(

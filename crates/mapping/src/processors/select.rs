@@ -168,14 +168,14 @@ fn select<'p>(
     output.finish()
 }
 
-/// The nodes at which an XPath or selector starts to search, for a trace.
+/// The nodes where an XPath or selector starts to search, for a trace.
 fn search_roots<'p>(items: &[Item<'p>], run: &Run<'p>) -> Vec<NodeRef<'p>> {
     const MOST: usize = 20;
     let items = items.iter().take(MOST);
     items.filter_map(|item| search_root(item, run)).collect()
 }
 
-/// The node at which an XPath or selector starts to search.
+/// The node where an XPath or selector starts to search.
 pub(super) fn search_root<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
     match item {
         Item::Page => run.page.document_or_warn(run).map(Document::root),

@@ -83,8 +83,8 @@ impl<'s, 'p> Search<'s, 'p> {
         })
     }
 
-    /// The index of the first piece with which nothing is found, and the nodes that the earlier pieces select. `None`
-    /// if all pieces together find something.
+    /// The index of the first piece where nothing is found any more, and the nodes that the earlier pieces select.
+    /// `None` if all pieces together find something.
     fn find_break(&self, pieces: &[Piece]) -> Option<(usize, Vec<NodeRef<'p>>)> {
         let mut found = self.places.to_vec();
         for at in 0..pieces.len() {
@@ -124,7 +124,7 @@ impl<'s, 'p> Search<'s, 'p> {
         if whole.is_some() || faults == 1 {
             return whole.cloned();
         }
-        // The expression has another fault after this one. So the search continues with changes after which more pieces
+        // The expression has another fault after this one. So the search continues with changes that make more pieces
         // match.
         let ends_nearer = |cured: &&Vec<Piece>| {
             let reached = self.find_break(cured);

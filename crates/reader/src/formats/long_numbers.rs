@@ -9,7 +9,7 @@ use super::package::Package;
 use super::xml::{Attributes, Token, for_each_token};
 use crate::formats::Trouble;
 
-/// The number of digits from which on a number is long. A double represents every integer with fewer digits.
+/// A number with this many digits or more is long. A double represents every integer with fewer digits.
 const LONG: usize = 16;
 
 /// How many long numbers of a sheet are kept. The limit on the text of a document is reached far earlier.

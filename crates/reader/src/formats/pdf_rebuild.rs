@@ -141,7 +141,7 @@ fn next_object(bytes: &[u8], from: usize) -> Option<usize> {
 /// The length limit of an object's header, in bytes: two numbers and the text between them.
 const LONGEST_HEADER: usize = 24;
 
-/// Finds the data of a stream. Returns the end of its dictionary, the data, and the position at which the search
+/// Finds the data of a stream. Returns the end of its dictionary, the data, and the position where the search
 /// continues.
 fn find_stream_data(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8], usize)> {
     let mut at = begin;

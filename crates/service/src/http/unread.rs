@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(crate) struct WriteDeadline<S> {
     stream: S,
     within: Duration,
-    /// The time at which writes fail; set while written bytes wait for the client.
+    /// When writes fail; set while written bytes wait for the client.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 

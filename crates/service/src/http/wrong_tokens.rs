@@ -22,7 +22,7 @@ pub struct WrongTokens(Mutex<AddressCounts>);
 #[derive(Debug, Default)]
 struct AddressCounts {
     by_network: HashMap<IpAddr, (u32, Instant)>,
-    /// The time at which expired entries were last removed.
+    /// When expired entries were last removed.
     cleared: Option<Instant>,
 }
 

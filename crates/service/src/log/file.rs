@@ -94,7 +94,7 @@ pub(super) fn next_position((day, number): FilePosition, is_full: bool) -> FileP
     }
 }
 
-/// The file in which an opened log continues: the newest one of today, or a new one.
+/// The file where an opened log continues: the newest one of today, or a new one.
 pub(super) fn position_for_today(folder: &Path, name: &str) -> io::Result<FilePosition> {
     let today = days_since_epoch();
     let newest = list_log_files(folder, name)?.pop().map(|(place, _)| place);

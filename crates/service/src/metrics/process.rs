@@ -20,7 +20,7 @@ pub struct ReportedProcess<'l> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ProcessFacts {
     resident_bytes: u64,
-    /// The time at which the process started, in seconds since 1970 by the current wall clock.
+    /// When the process started, in seconds since 1970 by the current wall clock.
     started_s: f64,
     cpu_s: f64,
     open_files: u64,
@@ -111,8 +111,8 @@ fn parse_ticks(stat: &str) -> Option<(u64, u64)> {
     Some((field(14)?.checked_add(field(15)?)?, field(22)?))
 }
 
-/// The time at which the machine booted, in seconds since 1970. It is read each time, because it changes when the wall
-/// clock is set.
+/// When the machine booted, in seconds since 1970. This is read each time, because it changes when the wall clock is
+/// set.
 fn boot_time_s() -> Option<u64> {
     number_after(&fs::read_to_string("/proc/stat").ok()?, "btime")
 }

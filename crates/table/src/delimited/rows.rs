@@ -36,7 +36,7 @@ pub(crate) struct DelimitedRows {
     dialect: Dialect,
     columns: Vec<Column>,
     buffer: Buffer,
-    /// The number of the line at which the next piece of the text begins.
+    /// The number of the line where the next piece of the text begins.
     line: u64,
     spans: Vec<Span>,
     at: Section,

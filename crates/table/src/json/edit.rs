@@ -70,7 +70,7 @@ fn typed_value(value: &str, shape: &Shape) -> Result<Value, String> {
     typed_json(value, shape)
 }
 
-/// Where new members are inserted into an object, and with which spacing.
+/// Where new members are inserted into an object, and what spacing they get.
 struct Place {
     at: usize,
     /// The text before a new member: a comma and blanks.

@@ -26,7 +26,7 @@ pub(crate) struct JsonRows {
     buffer: Buffer,
     columns: Vec<Column>,
     numbers: HashMap<String, usize>,
-    /// The number of the line or entry at which the next piece begins.
+    /// The number of the line or entry where the next piece begins.
     number: u64,
     at: Section,
 }
@@ -63,7 +63,7 @@ impl JsonRows {
         }
     }
 
-    /// Finds the columns: the members of the first objects, in the order in which they first appear.
+    /// Finds the columns: the members of the first objects, in the order they first appear.
     fn find_columns(&mut self) {
         let mut rest = self.buffer.bytes();
         let mut names: Vec<String> = Vec::new();

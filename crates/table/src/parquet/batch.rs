@@ -145,7 +145,7 @@ impl Batch {
         }
     }
 
-    /// Appends a row with these values, of which there must be at least one.
+    /// Appends a row with these values. There must be at least one.
     pub(super) fn push_values(&mut self, values: Vec<Owned>, leaf: &Leaf) {
         for (number, value) in values.into_iter().enumerate() {
             self.values.push(value);

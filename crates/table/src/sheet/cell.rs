@@ -56,7 +56,7 @@ fn cell_from_time(time: &ExcelDateTime) -> Cell {
     })
 }
 
-/// A value in the form in which it is written into a cell.
+/// A value as it is written into a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NewCell {
     Text(String),

@@ -1,4 +1,4 @@
-//! Writes a text in the compression and encoding in which it was read.
+//! Writes a text with the compression and encoding it was read with.
 
 use std::io::{self, BufWriter, Write};
 

@@ -86,7 +86,7 @@ fn detect_encoding(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
         let bytes = beginning.iter().skip(parity).step_by(2);
         bytes.filter(|byte| **byte == 0).count()
     };
-    // UTF-16 without a byte order mark is recognised by ASCII characters, in which every other byte is zero.
+    // UTF-16 without a byte order mark is recognised by ASCII characters, where every other byte is zero.
     let (even, odd, pairs) = (zeros(0), zeros(1), beginning.len() / 2);
     if odd > pairs / 3 && even < odd / 20 + 2 {
         return Ok((Encoding::Utf16Le, 0));

@@ -19,7 +19,7 @@ pub struct UrlColumn {
 /// Characters that may separate two links.
 const SEPARATORS: [char; 3] = [';', '|', ','];
 
-/// Endings of links to pictures and downloads, from which nothing can be extracted.
+/// Endings of links to pictures and downloads. Nothing can be extracted from these.
 const NOT_PAGES: [&str; 12] = [
     ".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".avif", ".ico", ".mp4", ".mp3", ".zip",
     ".css",
@@ -134,7 +134,7 @@ fn split(text: &str, separator: &str) -> Vec<String> {
     links
 }
 
-/// The index at which the scheme of a link begins; `colon` is the index of its `://`.
+/// The index where the scheme of a link begins; `colon` is the index of its `://`.
 fn scheme_start(text: &str, colon: usize) -> usize {
     let scheme = text[..colon].chars().rev();
     let letters: usize = scheme

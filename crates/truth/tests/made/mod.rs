@@ -11,7 +11,7 @@ pub struct Plan {
     pub rows: usize,
     pub fields: usize,
     pub sites: usize,
-    /// The range from which the accuracy of each site is drawn: the share of its pages that state the truth.
+    /// The accuracy of each site (the share of its pages that state the truth) is drawn from this range.
     pub site_accuracy: (f64, f64),
     /// How precise chains are: the share of pages that a chain reads correctly. One is drawn for each site and field.
     pub chains: Vec<f64>,
@@ -19,7 +19,7 @@ pub struct Plan {
     pub alternatives: usize,
     /// The probability that an alternative chain is wrong if the first chain is wrong.
     pub wrong_together: f64,
-    /// The share of rows for which a site has a page.
+    /// The share of rows that a site has a page for.
     pub coverage: f64,
     /// The share of pages that belong to another row.
     pub foreign: f64,

@@ -8,7 +8,7 @@ pub(super) enum Parts {
     /// Year and month, without a day.
     Month(i16, i8),
     Day(i16, i8, i8),
-    /// Two numbers, either of which may be the day, and the year.
+    /// Two numbers and the year. Either of the two may be the day.
     Numbers(i8, i8, i16),
     /// A month in letters and two two-digit numbers: the day, and the year within its century.
     Short(i8, i8, i8),
@@ -196,7 +196,7 @@ fn parse_numeric(numbers: &[&str], marks: &[char]) -> Option<Parts> {
             let (first, second) = (short(first)?, short(second)?);
             match year(third) {
                 Some(year) => Some(Parts::Numbers(first, second, year)),
-                // With a two-digit year, it is unclear which number is the year, and of which century.
+                // With a two-digit year, it is unclear which number is the year, and what century it belongs to.
                 None if third.len() == 2 => Some(Parts::Wrong),
                 None => None,
             }

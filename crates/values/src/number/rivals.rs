@@ -47,7 +47,7 @@ pub(super) struct Rivals<'t> {
     first: First,
 }
 
-/// The properties of the first number to which others are compared.
+/// The properties of the first number that others are compared to.
 struct First {
     is_money: bool,
     is_whole: bool,
@@ -148,8 +148,8 @@ fn ends_with_reference_word(between: &[char]) -> bool {
     OF.contains(&word.to_lowercase().as_str())
 }
 
-/// Whether the text between two numbers ends in a clause such as `inkl.`, by which a price includes or excludes the
-/// second number.
+/// Whether the text between two numbers ends in a clause such as `inkl.`, which says that a price includes or excludes
+/// the second number.
 fn mentions_included_amount(between: &[char]) -> bool {
     let is_end = |c: &char| matches!(c, ',' | ';' | '\n' | '|');
     let clause = between.rsplit(is_end).next().unwrap_or_default();

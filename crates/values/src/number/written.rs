@@ -19,7 +19,7 @@ pub(super) struct WrittenNumber {
     pub(super) runs: Vec<DigitRun>,
     pub(super) negative: bool,
     pub(super) brackets: Brackets,
-    /// The power of ten by which the number is multiplied.
+    /// The power of ten that the number is multiplied by.
     pub(super) power: i64,
     /// The digits of a fraction that is written as such: `5` for the ½ in `1½`.
     fraction: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct WrittenNumber {
     pub(super) has_rival: bool,
     /// A currency precedes the number, so digits separated by spaces are one number.
     has_currency_before: bool,
-    /// The number has a currency of countries in which a comma is never a decimal mark, such as `£`.
+    /// The number has a currency of countries where a comma is never a decimal mark, such as `£`.
     is_in_comma_groups: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Tests sequences of pages of one site: which pages give a sign of a block, and the number of the page at which it is
+//! Tests sequences of pages of one site: which pages give a sign of a block, and the number of the page where it is
 //! given.
 
 use std::fs;

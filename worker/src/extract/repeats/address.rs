@@ -48,7 +48,7 @@ const SAYS_NOTHING: [&str; 17] = [
     "timestamp",
 ];
 
-/// The parts of an address by which pages are compared.
+/// The parts of an address that pages are compared by.
 #[derive(Debug)]
 pub(super) struct Address {
     /// The address without the parts that do not identify the page, if it has any.

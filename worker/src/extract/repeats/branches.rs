@@ -148,7 +148,7 @@ impl Branches {
         leads_on
     }
 
-    /// The key under which a branch (the pages at addresses of one shape) is counted. It is the branch's own key if one
+    /// The key that a branch (the pages at addresses of one shape) is counted under. It is the branch's own key if one
     /// of its pages was seen, otherwise the common key of all unseen branches of the site.
     fn row_key(&self, scope: u64, branch: u64) -> u64 {
         let known = self.branches.get(branch);

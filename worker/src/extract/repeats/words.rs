@@ -1,5 +1,5 @@
-//! The words by which pages are compared: which ones are significant, and which change from request to request
-//! (times, counters, tokens) or with the address (page numbers, months).
+//! The words that pages are compared by: which ones are significant, and which change from request to request (times,
+//! counters, tokens) or with the address (page numbers, months).
 
 use webfill_values::has_date_name;
 

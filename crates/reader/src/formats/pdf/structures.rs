@@ -1,4 +1,4 @@
-//! Tests that the same page is read in all the ways in which real PDF files store it.
+//! Tests that the same page is read in all the ways that real PDF files store it.
 
 use super::*;
 

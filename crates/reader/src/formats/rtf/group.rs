@@ -1,4 +1,4 @@
-//! The groups of an RTF: how their text is treated, and to which part of the document it belongs.
+//! The groups of an RTF: how their text is treated, and which part of the document it belongs to.
 
 use super::code::{self, Code};
 
@@ -57,7 +57,7 @@ pub(super) struct Group {
 }
 
 impl Destination {
-    /// Returns the destination that a control word begins, and the part to which its text belongs. `within` is the
+    /// Returns the destination that a control word begins, and the part that its text belongs to. `within` is the
     /// current part. `None` if the word begins no destination.
     pub(super) fn from_control_word(
         word: &str,
