@@ -26,10 +26,10 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// The pause before the first sample of metrics. It is shorter than the usual pause, so that charts soon have a point.
 const FIRST: Duration = Duration::from_secs(10);
 
-/// The header in which scripts send the form token, instead of the form field `token`.
+/// The header where scripts send the form token, instead of the form field `token`.
 const FORM_TOKEN_HEADER: &str = "x-webfill-token";
 
-/// The path to which visitors upload a table. The body is a file, which is saved while it arrives.
+/// The path that visitors upload a table to. The body is a file, which is saved while it arrives.
 const NEW_TABLE: [&str; 2] = ["tables", "new"];
 
 impl Dashboard {

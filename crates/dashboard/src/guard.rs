@@ -26,7 +26,7 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// The checks of requests, with the secret from which form tokens are derived.
+/// The checks of requests, with the secret that form tokens are derived from.
 #[derive(Debug)]
 pub(crate) struct Guard {
     secret: String,

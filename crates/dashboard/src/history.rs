@@ -104,7 +104,7 @@ pub(crate) struct Counters {
     runs: BTreeMap<String, CrawlCounters>,
 }
 
-/// The shortest time for which rates are computed, in seconds. Over a shorter time they are too inaccurate.
+/// The shortest time that rates are computed over, in seconds. Over a shorter time they are too inaccurate.
 const LEAST_OVER_S: i64 = 5;
 
 impl Counters {

@@ -14,7 +14,7 @@ use crate::service::Dashboard;
 use crate::sessions::LASTS;
 use crate::templates;
 
-/// The path of the login form, to which the form is also posted.
+/// The path of the login form. The form is also posted there.
 pub(crate) const LOGIN: &str = "/dashboard/login";
 
 /// A visitor who may use the dashboard, and the session, if tokens are required.
@@ -45,8 +45,8 @@ impl Dashboard {
         Some(Admitted { visitor, session })
     }
 
-    /// The owner of the token with which a session began, and renews the session. `None` if the session has expired, or
-    /// the token is not on the list any more.
+    /// Returns the owner of the token that a session began with, and renews the session. `None` if the session has
+    /// expired, or the token is not on the list any more.
     pub(crate) fn renew_and_get_bearer<'a>(
         &self,
         tokens: &'a Tokens,

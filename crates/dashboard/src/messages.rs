@@ -20,7 +20,7 @@ pub(crate) struct Message {
 pub(crate) struct Messages(Mutex<VecDeque<(String, Message)>>);
 
 impl Messages {
-    /// Stores a message until it is shown. Returns the random name by which it is found.
+    /// Stores a message until it is shown. Returns the random name to find it by.
     pub(crate) fn store(&self, message: Message) -> String {
         // Without random bytes, the message gets no name and is never shown, which is harmless.
         let name = new_secret().unwrap_or_default();

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use tokio::sync::Mutex;
 use webfill_store::{BrowseHandles, StoreError, StoreUri, open_to_browse};
 
-/// How many stores are open at a time, each of which has threads. Beyond that, the least recently used one is closed.
+/// How many stores are open at a time. Each store has threads. Beyond this number, the least recently used one is
+/// closed.
 const MOST: usize = 8;
 
 /// The open stores of tables.

@@ -44,7 +44,7 @@ const MOST_DOWNLOADS: usize = 4;
 #[derive(Debug, Clone, Default)]
 pub struct DashboardSetup {
     pub store: Option<StoreUri>,
-    /// The cache of robots.txt files and of the times at which sites may be requested. `None` means that it is in the
+    /// The cache of robots.txt files and of the times when sites may be requested. `None` means that it is in the
     /// store.
     pub cache: Option<StoreUri>,
     /// The folder of mapping files.

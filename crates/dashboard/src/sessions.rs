@@ -54,7 +54,7 @@ impl Sessions {
         Ok(id)
     }
 
-    /// The digest of the token with which a session began, if the session is valid. This use renews the session.
+    /// The digest of the token that a session began with, if the session is valid. This use renews the session.
     pub(crate) fn renew_and_get_token(&self, id: &str, now: Instant) -> Option<TokenDigest> {
         let mut sessions = self.lock();
         let session = sessions

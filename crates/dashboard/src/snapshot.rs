@@ -144,7 +144,7 @@ pub(crate) struct Crawls {
     pub(crate) running_since_ms: Option<i64>,
     /// Unfinished crawls whose process has died or hangs.
     pub(crate) silent: Vec<SilentCrawl>,
-    /// Whether there is an unfinished crawl for which it is not yet known if its process is alive.
+    /// Whether there is an unfinished crawl whose process is not yet known to be alive or dead.
     pub(crate) has_unknown_process: bool,
 }
 

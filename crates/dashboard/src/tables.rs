@@ -46,7 +46,7 @@ pub(crate) struct Doubt {
     pub(crate) confidence: f64,
     pub(crate) url: Option<String>,
     pub(crate) excerpt: Option<String>,
-    /// The doubt as the command has written it. It is stored with the answer, by which the command finds the doubt
+    /// The doubt as the command has written it. It is stored with the answer, so that the command finds the doubt
     /// again.
     pub(crate) doubt: Value,
 }
@@ -91,7 +91,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) column: &'a str,
     pub(crate) decision: Decision,
     pub(crate) by: &'a Value,
-    /// The doubt as JSON, by which the command recognises it.
+    /// The doubt as JSON. The command recognises the doubt by it.
     pub(crate) doubt: &'a Value,
     /// The value that the person has chosen; `None` if it is the value from the page.
     pub(crate) value: Option<&'a str>,
@@ -129,7 +129,7 @@ impl Tables {
         self.0.is_empty()
     }
 
-    /// The folder in which projects for new tables are created; `None` if there is none.
+    /// The folder where projects for new tables are created; `None` if there is none.
     pub(crate) fn upload_folder(&self) -> Option<PathBuf> {
         let mut folders = self.0.iter();
         // A project folder may exist before it has any content, so its name is checked as well.

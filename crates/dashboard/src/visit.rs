@@ -34,7 +34,7 @@ pub(crate) struct Visit {
 struct PageLayout<'a> {
     title: &'a str,
     path: &'a str,
-    /// The address of this page with its query, to which forms return.
+    /// The address of this page with its query. Forms return to it.
     here: String,
     visitor: Option<&'a str>,
     rights: String,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kept::KeptPage;
 use crate::rows::split_rows_name;
 
-/// The sign by which it was noticed that a field has fallen (is no longer read).
+/// How it was noticed that a field has fallen (is no longer read).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
@@ -33,8 +33,8 @@ impl Sign {
 pub struct FallenField {
     pub field: String,
     pub sign: Sign,
-    /// The template of the pages on which the field fell: a sketch of their layout. `None` if they have several
-    /// templates, or a new one.
+    /// The template of the pages where the field fell: a sketch of their layout. `None` if they have several templates,
+    /// or a new one.
     pub template: Option<String>,
     /// The lowest normal number of rows on a page, or the lowest normal share of rows with a value, if the name of the
     /// field concerns rows ([`split_rows_name`]). `None` if any number is normal.

@@ -189,7 +189,7 @@ impl MappingHealth {
         self.alert.as_ref().map_or(&[], |alert| &alert.after)
     }
 
-    /// Drops the pages for which `is_blocked` returns true from the alert's evidence.
+    /// Drops pages from the alert's evidence if `is_blocked` returns true for them.
     pub fn drop_evidence(&mut self, is_blocked: impl Fn(&KeptPage) -> bool) {
         if let Some(alert) = &mut self.alert {
             alert.after.retain(|page| !is_blocked(page));

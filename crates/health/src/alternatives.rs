@@ -104,7 +104,7 @@ impl MappingHealth {
         by_field.into_values().collect()
     }
 
-    /// The first crawls, as `APPID/CRAWLID`, in which an alternative extraction chain yielded the field's value.
+    /// The first crawls, as `APPID/CRAWLID`, where an alternative extraction chain yielded the field's value.
     pub fn crawls_served_by_alternative(&self, field: &str) -> impl Iterator<Item = &str> {
         let crawls = self.served_crawls.get(field).into_iter().flatten();
         crawls.map(String::as_str)

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::rows::RowsOfPage;
 
-/// A page with the outcome `ok` from which the mapping has extracted, and whose site does not block the crawler.
+/// A page with the outcome `ok` that the mapping has extracted from, and whose site does not block the crawler.
 #[derive(Debug, Clone, Copy)]
 pub struct GoodPage<'a> {
     /// The page's key in the store.

@@ -2,8 +2,8 @@
 //!
 //! Each mapping has a [`MappingHealth`] with a [`Series`] for each field: for all pages, for each template (layout),
 //! and for values that records already had. It also has a [`Profile`] of each field's values. Only good pages are
-//! judged, in the order in which they were saved. All of it is plain state that the caller stores. This crate does no
-//! I/O, reads no clock and starts no threads. Each part is bounded, whatever the pages contain.
+//! judged, in the order they were saved. All of it is plain state that the caller stores. This crate does no I/O, reads
+//! no clock and starts no threads. Each part is bounded, whatever the pages contain.
 //!
 //! Fields that fall (lose their values) together make one [`Alert`] that the layout has changed.
 //! `crates/health/tests/simulation.rs` simulates how often alerts are false and how late they come;

@@ -52,7 +52,7 @@ pub struct MappingHealth {
     pub(crate) profiles: BTreeMap<String, Profile>,
     /// The fields that have the same value on most pages, each with the number of the last page that had a value.
     pub(crate) one_value: BTreeMap<String, u64>,
-    /// For each field, the number of the page at which a warning about an alternative extraction chain was last given.
+    /// For each field, the number of the last page with a warning about an alternative extraction chain.
     #[serde(default)]
     pub(crate) alternatives_reported: BTreeMap<String, u64>,
     /// For each field whose value comes from an alternative extraction chain now, the crawls (`APPID/CRAWLID`) that
@@ -79,7 +79,7 @@ impl MappingHealth {
         }
     }
 
-    /// Judges a page. Pages must come in the order in which they were saved.
+    /// Judges a page. Pages must come in the order they were saved.
     pub fn note_page(&mut self, page: &GoodPage<'_>) -> Vec<Event> {
         let mut events = Vec::new();
         if !self.check_and_update_version(page, &mut events)

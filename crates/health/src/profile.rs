@@ -240,7 +240,7 @@ fn bin_index(edges: &[f64], value: f64) -> usize {
     below.min(BINS - 1)
 }
 
-/// The text by which a value is judged. A list counts as its first value.
+/// The text that a value is judged by. A list counts as its first value.
 fn first_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -115,7 +115,7 @@ pub(crate) struct Loss {
 /// The pages that are checked repeatedly, and the evidence about their fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct RecheckedPages {
-    /// The pages in the order in which they were last seen.
+    /// The pages in the order they were last seen.
     pages: Vec<Page>,
     fields: Vec<Field>,
 }

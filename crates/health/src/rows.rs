@@ -8,7 +8,7 @@
 //!
 //! The usual numbers are the medians of the first [`LEARNED_OF`] pages. They stay the same until the version of the
 //! mapping changes, because otherwise they would adapt to a slow decline. Rows are not judged until the numbers are
-//! known. Then the pages from which they were learned are counted as well.
+//! known. Then the pages they were learned from are counted as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,7 @@ use serde_json::{Map, Value};
 use crate::series::{Series, Witness};
 use crate::template::Template;
 
-/// The number of pages from which the usual numbers of rows are learned. A series has a provisional baseline after as
-/// many pages.
+/// How many pages the usual numbers of rows are learned from. A series has a provisional baseline after as many pages.
 const LEARNED_OF: usize = 20;
 
 /// The most datasets of a mapping that are judged, and the most fields of each.
@@ -38,7 +37,7 @@ pub struct RowsOfPage {
     pub filled: BTreeMap<String, (u64, u64)>,
 }
 
-/// A page from which the usual numbers of rows are learned.
+/// A page to learn the usual numbers of rows from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct LearningPage {
     weight: f64,
@@ -51,7 +50,7 @@ struct LearningPage {
 /// The usual numbers of one dataset's rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct DatasetNorms {
-    /// The pages from which the usual numbers are learned; emptied once the numbers are known.
+    /// The pages to learn the usual numbers from; emptied once the numbers are known.
     learned: Vec<LearningPage>,
     /// The fewest rows of a normal page; `None` if it is not known yet.
     least: Option<f64>,
@@ -109,7 +108,7 @@ impl PageEvidence {
     }
 }
 
-/// The name under which a dataset's number of rows is judged. The brackets distinguish it from names of fields.
+/// The name that a dataset's number of rows is judged under. The brackets distinguish it from names of fields.
 fn row_count_name(dataset: &str) -> String {
     format!("{dataset}[]")
 }
@@ -162,8 +161,8 @@ impl Rows {
         }
     }
 
-    /// Learns the usual numbers of rows. Once they are known, the pages from which they were learned are counted too,
-    /// as if they were judged.
+    /// Learns the usual numbers of rows. Once they are known, the pages they were learned from are counted too, as if
+    /// they were judged.
     pub(crate) fn learn_norms(
         &mut self,
         of_page: &[RowsOfPage],
@@ -243,8 +242,8 @@ impl DatasetNorms {
         self.least_shares = least.collect();
     }
 
-    /// Begins the series of a scope (all pages, or one template) with its pages from which the usual numbers were
-    /// learned.
+    /// Begins the series of a scope (all pages, or one template) with those of its pages that the usual numbers were
+    /// learned from.
     fn seed_scope(
         &self,
         dataset: &str,

@@ -30,8 +30,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Judges a page, except for fields for which `is_judged` returns false. Returns the fields that fell or
-    /// recovered.
+    /// Judges a page, except for fields where `is_judged` returns false. Returns the fields that fell or recovered.
     pub(crate) fn note_page(
         &mut self,
         values: &Map<String, Value>,
@@ -69,8 +68,8 @@ impl Scope {
     }
 
     /// Judges which chains (extraction rules) yielded the values of a page; call it after
-    /// [`note_page`](Self::note_page). Only fields for which `is_judged` returns true are judged. Returns the fields
-    /// whose first chain no longer yields values.
+    /// [`note_page`](Self::note_page). Only fields where `is_judged` returns true are judged. Returns the fields whose
+    /// first chain no longer yields values.
     pub(crate) fn note_chains(
         &mut self,
         page: &GoodPage<'_>,

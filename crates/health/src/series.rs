@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The sum at which a series falls: ln 10^6, which gives about one false alert in a million healthy pages.
+/// The sum that makes a series fall: ln 10^6, which gives about one false alert in a million healthy pages.
 pub(crate) const LIMIT: f64 = 13.815_510_557_964_274;
 
 /// A fall needs pages without a value from this many sources (records, seeds or linking pages). With fewer sources, the
@@ -26,7 +26,7 @@ const ONE_SOURCE: f64 = 2.0;
 /// The lowest weight of a page, however many pages its source has led to.
 const LEAST_WEIGHT: f64 = 0.2;
 
-/// The weight of the n-th page to which the same source has led, counted from 1.
+/// The weight of the n-th page that the same source has led to, counted from 1.
 pub fn weight_of_nth_page(nth: u32) -> f64 {
     (1.0 / f64::from(nth.max(1))).max(LEAST_WEIGHT)
 }
@@ -104,7 +104,7 @@ struct Excursion {
 /// fallen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// The pages from which the baseline (lowest normal share) is computed, and those of them with a value, as sums of
+    /// The pages that the baseline (lowest normal share) is computed from, and those of them with a value, as sums of
     /// weights.
     pages: f64,
     filled: f64,
@@ -172,8 +172,7 @@ impl Series {
         }
     }
 
-    /// A series in which every page is filled. Its pages are those with a value in the series `fill`, without the last
-    /// page.
+    /// A series with every page filled. Its pages are those with a value in the series `fill`, without the last page.
     pub(crate) fn from_full_pages(fill: &Series, last: Witness) -> Series {
         let pages = (fill.filled - last.weight).max(0.0);
         Series {
@@ -359,7 +358,7 @@ impl Series {
         self.fallen
     }
 
-    /// The share of pages with a value, among the pages from which the baseline (lowest normal share) is computed.
+    /// The share of pages with a value, among the pages that the baseline (lowest normal share) is computed from.
     pub(crate) fn share(&self) -> f64 {
         self.filled / self.pages.max(1.0)
     }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 /// forgotten.
 const SOURCES: usize = 64;
 
-/// The number of pages to which each of the last sources has led.
+/// The number of pages that each of the last sources has led to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sources {
-    /// The sources in the order in which they were last seen, each with its number of pages.
+    /// The sources in the order they were last seen, each with its number of pages.
     recent: Vec<(u64, u32)>,
 }
 

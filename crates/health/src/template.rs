@@ -44,7 +44,7 @@ pub(crate) struct Template {
     pub(crate) scope: Scope,
 }
 
-/// The index of the template to which a page belongs. A new template is added if no template resembles the page.
+/// The index of the template that a page belongs to. A new template is added if no template resembles the page.
 /// `number` is the number of the page.
 pub(crate) fn find_or_add(
     templates: &mut Vec<Template>,

@@ -324,7 +324,7 @@ fn an_alternative_for_a_second_layout_causes_no_warning() {
         site.alternatives.clear();
         assert_eq!(site.serve(1, &["name", "price"]), []);
     }
-    // For a long time, only pages of the second layout come, on which the first chain never yielded a value.
+    // For a long time, only pages of the second layout come. The first chain never yielded a value on them.
     site.template = NEW;
     site.alternatives = price_from_second_chain();
     assert_eq!(site.serve(300, &["name", "price"]), []);

@@ -15,7 +15,7 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Requested
 use webfill_test_needs::needs;
 use webfill_urls::Url;
 
-/// The number of pages to which one list leads. They are neighbours in the manual, and so more alike than other pages.
+/// The number of pages that one list leads to. They are neighbours in the manual, and so more alike than other pages.
 const CLUMP: usize = 10;
 
 /// After this many nights, the health of a site starts from nothing, so that the test covers many baselines (learned

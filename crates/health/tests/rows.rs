@@ -73,7 +73,7 @@ impl Site {
     }
 }
 
-/// A page of `rows` rows, each of which has the field `stars` with the probability `share`.
+/// A page of `rows` rows. Each has the field `stars` with the probability `share`.
 fn page_with_stars(rng: &mut fastrand::Rng, rows: u64, share: f64) -> Page {
     let stars = (0..rows).filter(|_| rng.f64() < share).count();
     (rows, stars as u64)

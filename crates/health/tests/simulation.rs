@@ -69,7 +69,7 @@ impl Web {
     }
 }
 
-/// The number of false alerts in this many pages, of which the share `rate` has a value.
+/// The number of false alerts in this many pages, if the share `rate` of them has a value.
 fn count_false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
     let mut alerts = 0;
     // Each site has only 10,000 pages, so that many baselines (learned normal shares of pages with a value) are tested.

@@ -64,7 +64,7 @@ impl Site {
 }
 
 /// Redesigns: the number of pages, whether a listing links to them, and the number of healthy nights before; then
-/// whether the redesign has a new template, and the number of nights within which it must be reported.
+/// whether the redesign has a new template, and the most nights it may take until it is reported.
 const REDESIGNS: &[(usize, bool, usize, bool, usize)] = &[
     (6, false, 1, true, 2),
     (6, true, 1, true, 2),

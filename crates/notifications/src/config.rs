@@ -23,7 +23,7 @@ pub struct NotificationsConfig {
     pub commands: Vec<AllowedCommand>,
     /// The folder of the files that a watch may append to if a dispatcher serves it.
     pub files_dir: Option<PathBuf>,
-    /// The folder of keys with which watches of a fleet may sign webhook posts. Keys for a host are in a subfolder with
+    /// The folder of keys that watches of a fleet may sign webhook posts with. Keys for a host are in a subfolder with
     /// the host's name.
     pub secrets_dir: Option<PathBuf>,
     /// Whether watches of a fleet may post to private addresses.

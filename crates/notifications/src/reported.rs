@@ -61,7 +61,7 @@ pub struct Standing {
     pub warnings: Vec<Value>,
 }
 
-/// The current facts about a watch, from which its news is derived.
+/// The current facts about a watch. Its news is derived from them.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub watch: &'a Watch,
@@ -81,7 +81,7 @@ pub struct Facts<'a> {
 pub struct ReadChanges {
     changes: Vec<Value>,
     bytes: usize,
-    /// The number of the last reported change, after which reading began.
+    /// The number of the last reported change. Reading began after it.
     pub after: u64,
     /// The number of the last change read, or `after` if there were none.
     pub last: u64,

@@ -38,12 +38,12 @@ pub struct SiteTrouble {
     pub reason: String,
     pub since_ms: i64,
     pub unreachable: bool,
-    /// The sign by which the trouble was noticed, and the URL where it was seen.
+    /// The sign of the trouble, and the URL where it was seen.
     pub sign: String,
     pub url: String,
 }
 
-/// The facts from which silences are determined when a run has ended.
+/// The facts that determine silences when a run has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct SilenceFacts<'a> {
     /// The runs, latest first.

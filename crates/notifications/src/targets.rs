@@ -1,5 +1,5 @@
 //! The kinds of notification targets, with their permissions and deliveries. `webfill_api` has their settings and the
-//! way in which they are shown.
+//! way they are shown.
 
 mod command;
 mod file;

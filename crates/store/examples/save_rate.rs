@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p webfill-store --example save_rate [FILE | mongodb]
 //!
-//! Each page has 5 fields, 30 links, and one record, of which it fills a field. A batch has as many pages as arrive
-//! within the backend's `max_age` at a thousand pages a second. CPU time is that of all threads of the writers,
+//! Each page has 5 fields, 30 links, and one record, and fills a field of that record. A batch has as many pages as
+//! arrive within the backend's `max_age` at a thousand pages a second. CPU time is that of all threads of the writers,
 //! including building the pages. With `mongodb`, a server is started; CPU time is still that of the writers alone, and
 //! the server counts commands.
 
@@ -24,7 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How many pages each writer saves.
 const PAGES: u64 = 40_000;
-/// The pages that all writers together save per second, from which the size of a batch is computed.
+/// The pages that all writers together save per second. The size of a batch is computed from this rate.
 const RATE: f64 = 1_000.0;
 const FIELDS: [&str; 5] = ["name", "born", "city", "about", "links"];
 

@@ -86,8 +86,8 @@ impl SiteClockEntry {
 ///
 /// A reservation is a lock with an expiry, and a site has at most one at a time. The next one is granted once the
 /// delay has passed since the last request ended. That is the time of the [`ReservationRelease`], or, if the holder
-/// died without one, the time at which its reservation lapsed. Only durations cross this interface, and the cache's
-/// own clock measures all of them. So wrong clocks of workers do no harm.
+/// died without one, the time when its reservation lapsed. Only durations cross this interface, and the cache's own
+/// clock measures all of them. So wrong clocks of workers do no harm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReservationRequest {
     pub site: String,

@@ -1,5 +1,5 @@
 //! Changes of pages. There is a [`Change`] for each difference between a snapshot of a page and the versions that it is
-//! compared with. These versions are stored, and the position up to which all snapshots are judged.
+//! compared with. These versions are stored, and so is how far snapshots have been judged.
 //!
 //! The changes, the versions and the position are stored together ([`Comparison`]). So each snapshot is judged once,
 //! whichever process dies.
@@ -106,7 +106,7 @@ pub struct ChangeFilter {
     pub since_ms: Option<i64>,
 }
 
-/// The position up to which snapshots of pages have been compared with earlier versions.
+/// How far snapshots of pages have been compared with earlier versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ComparedPosition {
     /// How many comparisons have been stored so far; 0 before the first one.

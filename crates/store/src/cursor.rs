@@ -1,4 +1,4 @@
-//! A [`Cursor`]: a reader's position in the order in which pages became visible.
+//! A [`Cursor`]: a reader's position among the pages, in the order they became visible.
 
 use std::fmt;
 use std::str::FromStr;

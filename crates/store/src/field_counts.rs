@@ -47,7 +47,7 @@ pub struct RowTotals {
     /// Rows without a value for a field of their key; see [`RowCounts`].
     pub without_key: u64,
     pub same_key: u64,
-    /// Pages of which some rows were left out because of a limit.
+    /// Pages where some rows were left out because of a limit.
     pub cut_pages: u64,
     pub fields: BTreeMap<String, RowFieldCounts>,
 }
@@ -104,7 +104,7 @@ impl FieldCounts {
         }
     }
 
-    /// Adds this number of pages of a mapping, each of which has these counts of rows.
+    /// Adds this number of pages of a mapping, each with these counts of rows.
     pub(crate) fn add_rows(&mut self, mapping: &str, counts: &[RowCounts], pages: u64) {
         let Some(of_mapping) = self.mappings.get_mut(mapping) else {
             return;
@@ -120,7 +120,7 @@ impl FieldCounts {
         }
     }
 
-    /// Adds pages of a mapping on which the text of this field is ambiguous.
+    /// Adds pages of a mapping where the text of this field is ambiguous.
     pub(crate) fn add_undecided(&mut self, mapping: &str, field: String, pages: u64) {
         if let Some(counts) = self.mappings.get_mut(mapping) {
             counts.undecided.insert(field, pages);

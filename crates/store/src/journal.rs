@@ -139,7 +139,7 @@ pub struct SeenDispatcher {
     pub seen_ago_ms: u64,
 }
 
-/// The state of a group: all dispatchers of one fleet, of which one serves.
+/// The state of a group: all dispatchers of one fleet. One of them serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
     /// The range of the journal's records; `None` if there is none.

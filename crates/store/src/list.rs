@@ -49,7 +49,7 @@ pub enum PageLack {
     RowsWithoutKey,
     /// The list continues, but the page's links are not followed, or the page is at the crawl's depth limit.
     NotFollowed,
-    /// The page does not give the number of entries or pages from which the URLs of the further pages are derived.
+    /// The page does not give the number of entries or pages, which is needed to derive the URLs of the further pages.
     NoCount,
 }
 

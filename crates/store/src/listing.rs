@@ -103,8 +103,8 @@ impl Listing {
     }
 }
 
-/// The value of a field that all of these records have; null if the values differ, because it is then unknown to which
-/// record the rows belong.
+/// The value of a field that all of these records have; null if the values differ, because it is then unknown which
+/// record the rows belong to.
 fn common_value(records: &[(String, Option<StoredRecord>)], field: &str) -> Value {
     let mut values = records.iter().map(|(key, stored)| match field {
         RECORD_ID => Value::from(split_record_key(key).1),

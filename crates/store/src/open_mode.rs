@@ -7,7 +7,7 @@ pub(crate) enum OpenMode {
     MustExist,
 }
 
-/// The purpose for which a database is opened.
+/// What a database is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uses {
     Store,

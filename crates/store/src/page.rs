@@ -28,7 +28,7 @@ pub struct Page {
     pub site: String,
     /// The number of links followed from a seed to this page.
     pub depth: u16,
-    /// The page on which the link to this one was found.
+    /// The page where the link to this one was found.
     pub parent: Option<String>,
     pub outcome: Outcome,
     /// The HTTP status, if there was a response.

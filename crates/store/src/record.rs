@@ -1,4 +1,4 @@
-//! Records, and the rules by which pages fill their missing fields. The rules are the same for every backend.
+//! Records, and the rules for how pages fill their missing fields. The rules are the same for every backend.
 //!
 //! - A value of the user replaces any other, because the user knows better; see [`input`](self) for which values are
 //!   the user's. The page's value, its source and the candidates are dropped.

@@ -56,8 +56,8 @@ pub struct Cutoff {
 
 impl Cutoff {
     /// The limits if pages and the log are kept for these times. A log entry is dropped before its page: by a day, or
-    /// by half of the time for which pages are kept, if that is shorter. So a reader that is too slow gets an error
-    /// while the page still exists, and never misses a page unnoticed.
+    /// by half as long as pages are kept, if that is shorter. So a reader that is too slow gets an error while the page
+    /// still exists, and never misses a page unnoticed.
     pub fn from_retention(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
         let before = |kept: Duration| {
             let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);

@@ -13,7 +13,7 @@ use crate::site_clock::clamp_to_i64;
 /// The rows that one rule of a mapping has found on a page. The counts are stored with the page, as `row_counts`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RowCounts {
-    /// The dataset to which the rows belong as records.
+    /// The dataset that the rows belong to as records.
     pub dataset: String,
     pub rows: u64,
     /// Rows that have no value for a field of their key, and so do not become records.

@@ -6,7 +6,7 @@ use crate::page::Page;
 /// A page with its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// The id under which the sample is stored.
+    /// The id that the sample is stored under.
     pub id: String,
     pub mapping: String,
     /// The alert that the sample belongs to, by the time when it was raised; `None` if another page may replace the

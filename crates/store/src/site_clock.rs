@@ -3,8 +3,8 @@
 
 use crate::cache::{Reservation, ReservationRequest, SITE_KEPT_MS, SiteClockEntry};
 
-/// The bounds of the interval at which a worker tries again while another holder's request is in flight. The end of
-/// that request cannot be predicted, so the worker waits for a quarter of its delay, within these bounds.
+/// The bounds of a worker's wait before it tries again while another holder's request is in flight. The end of that
+/// request cannot be predicted, so the worker waits for a quarter of its delay, within these bounds.
 const LEAST_POLL_MS: u64 = 20;
 const MOST_POLL_MS: u64 = 1_000;
 
@@ -41,8 +41,7 @@ impl SiteClock {
         reservation: None,
     };
 
-    /// Whether a request may start now. A reservation that has lapsed counts as answered at the time at which it
-    /// lapsed.
+    /// Whether a request may start now. A reservation that has lapsed counts as answered when it lapsed.
     pub(crate) fn decide_reservation(
         &self,
         request: &ReservationRequest,
@@ -79,7 +78,7 @@ impl SiteClock {
     }
 
     /// The clock in the form for workers that do not use reservations; `None` if it has not changed for
-    /// [`SITE_KEPT_MS`]. A reservation that has lapsed counts as answered at the time at which it lapsed.
+    /// [`SITE_KEPT_MS`]. A reservation that has lapsed counts as answered when it lapsed.
     pub(crate) fn entry(
         self,
         site: &str,

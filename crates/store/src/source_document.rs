@@ -28,7 +28,7 @@ pub struct DatasetRecord {
     pub urls: Vec<String>,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,
-    /// The position at which the crawl has read the record in its input; `None` if no two positions of the input can be
+    /// The position where the crawl has read the record in its input; `None` if no two positions of the input can be
     /// the same record.
     pub position: Option<u64>,
 }
@@ -50,8 +50,8 @@ impl From<Record> for DatasetRecord {
 pub struct Refresh {
     /// Fields to refresh when the record enters the crawl.
     pub on_entry: Vec<String>,
-    /// The minimum age, in milliseconds, at which a page's value of a wanted field is refreshed. Applies whenever the
-    /// record is put.
+    /// How old a page's value of a wanted field must be to be refreshed, in milliseconds. Applies whenever the record
+    /// is put.
     pub after_ms: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ pub struct Refresh {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPut {
     pub state: RecordState,
-    /// Another position of the input at which the crawl has already read this record, if there is one.
+    /// Another position of the input where the crawl has already read this record, if there is one.
     pub earlier: Option<u64>,
 }
 

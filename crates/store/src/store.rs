@@ -18,7 +18,7 @@
 //!    does.
 //!
 //! The crate's documentation has the promises: writes are idempotent, and once answered they survive the death of any
-//! process. The rules by which pages fill records do not belong to a backend. They are in `record.rs` and its folder,
+//! process. The rules for how pages fill records do not belong to a backend. They are in `record.rs` and its folder,
 //! and both backends apply them to what they have read.
 
 mod changes;

@@ -41,7 +41,7 @@ fn record_part(number: u64, epoch: u64, part: &[u8], is_last: bool) -> Record {
     }
 }
 
-/// Records of commits with these numbers, each of which has one part.
+/// Records of commits with these numbers. Each record has one part.
 fn commits(numbers: impl IntoIterator<Item = u64>, epoch: u64) -> Vec<Record> {
     let commit = |number| record_part(number, epoch, format!("commit {number}").as_bytes(), true);
     numbers.into_iter().map(commit).collect()
@@ -165,8 +165,8 @@ async fn a_dispatcher_whose_numbers_were_cut_is_refused() {
     assert_eq!(read_all(&other, 0, MANY_BYTES).await, both);
 }
 
-/// The number before which the journal is cut is stored before a record is removed. So a dispatcher that dies in
-/// between leaves records that do not count, and the next cut removes them.
+/// The place where the journal is cut is stored before a record is removed. So a dispatcher that dies in between leaves
+/// records that do not count, and the next cut removes them.
 #[needs(mongod)]
 #[tokio::test]
 async fn a_cut_that_stopped_half_way_holds() {

@@ -24,7 +24,7 @@ async fn connect(database: &Database) -> JournalStore {
     connected.expect("a connection")
 }
 
-/// Adds the parts of a snapshot, each of which has one byte.
+/// Adds the parts of a snapshot, of one byte each.
 async fn put_parts(journal: &JournalStore, number: u64, maker: u64, parts: &[u8]) -> Snapshot {
     for (part, byte) in (0..).zip(parts) {
         let put = journal.put_snapshot_part((number, maker), part, vec![*byte]);

@@ -351,7 +351,7 @@ async fn writer_process() {
     }
 }
 
-/// The file to which the writer appends one byte for each answered batch. Its length is right whenever the writer dies.
+/// The file where the writer appends one byte for each answered batch. Its length is right whenever the writer dies.
 fn answered_file(store: &Path, process: u32) -> PathBuf {
     store.with_extension(format!("{process}.answered"))
 }

@@ -1,6 +1,6 @@
 //! Records which of a sender's numbered messages have arrived, so that lost messages are noticed. A broken connection
-//! may lose messages without an error on either side. Then the highest number up to which all have arrived stays below
-//! the sender's count.
+//! may lose messages without an error on either side. Then the highest number without a gap before it stays below the
+//! sender's count.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ impl Arrivals {
         true
     }
 
-    /// The number up to which all messages have arrived.
+    /// All messages up to this number have arrived.
     pub fn complete(&self) -> u64 {
         self.complete
     }

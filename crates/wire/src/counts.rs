@@ -24,7 +24,7 @@ pub const BOUNDS: [f64; 15] = [
 /// The most mappings that are counted separately. Pages of all other mappings are counted for [`OTHER_MAPPINGS`].
 pub const MOST_MAPPINGS: usize = 50;
 
-/// The name under which all further mappings are counted; see [`MOST_MAPPINGS`].
+/// The name that all further mappings are counted under; see [`MOST_MAPPINGS`].
 pub const OTHER_MAPPINGS: &str = "other";
 
 /// A histogram of durations.
@@ -87,7 +87,7 @@ pub struct RowTotals {
     pub stored: u64,
     pub without_key: u64,
     pub same_key: u64,
-    /// The number of pages of which some rows were left out because of a limit.
+    /// The number of pages where some rows were left out because of a limit.
     pub cut_pages: u64,
 }
 

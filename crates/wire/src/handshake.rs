@@ -34,7 +34,7 @@ pub struct Refusal {
 /// A frame of a supervisor on the tasks socket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SupervisorFrame {
-    /// A message, with the version in which to answer it.
+    /// A message, with the version to answer it in.
     Message(u8, SupervisorToDispatcher),
     /// The hello of a supervisor that has no version in common with this build.
     Foreign(Handshake),

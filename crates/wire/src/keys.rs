@@ -1,4 +1,4 @@
-//! CURVE keys, by which processes on a network authenticate each other.
+//! CURVE keys, which processes on a network use to authenticate each other.
 //!
 //! Each such process has a key pair. The dispatcher has an [`AllowList`] of the public keys that it admits. Each entry
 //! has a name, a [`Role`], and optionally limited [`Rights`]. Supervisors and clients have the dispatcher's public

@@ -7,7 +7,7 @@ use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "resembles\t";
 
-/// The evidence of a page that resembles a block page. `answer` is the hash by which such pages are compared.
+/// The evidence of a page that resembles a block page. `answer` is the hash that such pages are compared by.
 pub fn evidence_of_likeness(url: &str, status_code: Option<u16>, answer: u64) -> Evidence {
     Evidence {
         url: url.to_owned(),

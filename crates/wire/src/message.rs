@@ -72,8 +72,8 @@ pub struct MappingSource {
 /// of the machines show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The *epoch* in which the delivery was made. Each start of a dispatcher gets a number greater than those of all
-    /// earlier starts. The epoch distinguishes the deliveries of two copies of one frontier.
+    /// The *epoch* of the delivery. Each start of a dispatcher gets a number greater than those of all earlier starts.
+    /// The epoch distinguishes the deliveries of two copies of one frontier.
     pub epoch: u64,
     /// How many times the task has been delivered, including this time: 1 for the first.
     pub number: u32,
@@ -101,7 +101,7 @@ pub struct Task {
     /// How long ago the last request to the site ended, if another worker may have made it. The delay between requests
     /// is counted from then.
     pub last_request_ago_ms: Option<u32>,
-    /// The page on which the link to this one was found.
+    /// The page where the link to this one was found.
     pub parent: Option<String>,
     /// The records whose missing fields this page may fill.
     pub records: Vec<String>,
@@ -204,7 +204,7 @@ pub struct Evidence {
     pub url: String,
     /// The HTTP status, if there was a response.
     pub status_code: Option<u16>,
-    /// What was found: an error, or the name of the sign by which a block page was recognised.
+    /// What was found: an error, or the name of the sign that a block page was recognised by.
     pub sign: String,
     /// Whether the requesting machine may be the cause: it has no route to the site, or its name servers do not answer.
     pub no_route: bool,
@@ -286,7 +286,7 @@ pub struct SupervisorHeartbeat {
     /// the machines differ.
     pub wall_ms: i64,
     pub credit: Credit,
-    /// The number up to which all of the dispatcher's messages in this session have arrived.
+    /// All of the dispatcher's messages in this session up to this number have arrived.
     pub received: u64,
     /// The number of the last outcome message sent in this session.
     pub outcomes_sent: u64,
@@ -357,7 +357,7 @@ pub enum DispatcherToSupervisor {
         session: u64,
         /// The newest `sent_ms` that was received in this session.
         heard_ms: u64,
-        /// The number up to which the session's outcome messages are stored durably.
+        /// The session's outcome messages up to this number are stored durably.
         outcomes_heard: u64,
     },
     /// The dispatcher does not know this session, or has missed some of its messages. The supervisor must send a new
@@ -407,7 +407,7 @@ pub enum SupervisorToWorker {
     Crawl(CrawlSettings),
     /// The worker may forget all crawl settings sent so far, except those of tasks that it holds.
     ForgetCrawls,
-    /// Sites to which the worker's predecessor, which died, may have sent requests.
+    /// Sites that the worker's predecessor may have sent requests to before it died.
     Inherited {
         sites: Vec<String>,
     },

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The period in which the same refusal is logged only once.
+/// The same refusal is logged only once in this period.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// The most refusals that are logged in one period.

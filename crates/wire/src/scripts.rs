@@ -38,7 +38,7 @@ pub struct SiteScripts {
     pub kinds: Vec<KnownKind>,
 }
 
-/// A kind of page (with the same mapping and layout), of which a browser has rendered some.
+/// A kind of page (with the same mapping and layout). A browser has rendered some of these pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownKind {
     pub mapping: String,

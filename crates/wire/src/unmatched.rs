@@ -1,4 +1,4 @@
-//! The mark that a worker sets on a page for which there is no mapping.
+//! The mark that a worker sets on a page that has no mapping.
 //!
 //! It is sent as the evidence of an outcome `ok`: alone, or after the worker's other findings about the page
 //! ([`scripts`](crate::scripts), [`repeats`](crate::repeats)). Receivers that do not know the mark ignore it.

@@ -25,7 +25,7 @@ use crate::visit::Visit;
 struct ScriptRequest {
     mapping: Option<Value>,
     said: Option<std::collections::BTreeMap<String, Vec<PointedField>>>,
-    /// The file in which a new mapping is to be saved.
+    /// The file to save a new mapping in.
     file: Option<String>,
     field: String,
     /// The number of the page in the draft that the request is about.
@@ -252,7 +252,7 @@ async fn repair(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     Ok(with_difference(draft, repaired))
 }
 
-/// Adds to a proposed mapping the lines in which it differs from the draft.
+/// Adds to a proposed mapping the lines where it differs from the draft.
 fn with_difference(draft: &Draft, mut proposal: Value) -> Value {
     let (old, new) = (
         format!("{:#}", draft.mapping),

@@ -63,7 +63,7 @@ async fn trace_work(bench: &Editor, mapping: &str) -> Result<Option<Work>, Probl
     }))
 }
 
-/// The numbers of the elements from which fields were read.
+/// The numbers of the elements that fields were read from.
 fn element_numbers(read: &Value) -> Vec<u64> {
     let of_fields = read["elements"].as_object().into_iter().flatten();
     let numbers = of_fields.flat_map(|(_, numbers)| numbers.as_array().into_iter().flatten());

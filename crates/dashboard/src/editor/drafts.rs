@@ -30,7 +30,7 @@ const MOST_DRAFT_BYTES: usize = 8 << 20;
 
 const DRAFT: &str = "draft.json";
 
-/// A draft: an unfinished mapping with the pages on which it is tried.
+/// A draft: an unfinished mapping with the pages it is tried on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Draft {
     pub(crate) id: String,

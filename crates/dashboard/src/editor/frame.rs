@@ -10,7 +10,7 @@
 const SCRIPT: &str = include_str!("../../assets/frame.js");
 const STYLE: &str = include_str!("../../assets/frame.css");
 
-/// The `Content-Security-Policy` of the frame's document, in which only the script with this nonce may run.
+/// The `Content-Security-Policy` of the frame's document. Only the script with this nonce may run there.
 pub(super) fn content_security_policy(nonce: &str) -> String {
     format!(
         "sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \

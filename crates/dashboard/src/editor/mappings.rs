@@ -80,7 +80,7 @@ fn fault_count_text(count: usize) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedFile {
     pub path: PathBuf,
-    /// The file in which the previous version is kept; `None` for a new file.
+    /// The file that keeps the previous version; `None` for a new file.
     pub former: Option<PathBuf>,
     pub version: String,
 }

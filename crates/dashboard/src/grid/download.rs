@@ -128,7 +128,7 @@ pub(crate) struct RecordDownload {
     pub(crate) browse: Arc<dyn Browse>,
     pub(crate) filter: records::Filter,
     pub(crate) format: Format,
-    /// The runtime in which the store is read.
+    /// The runtime to read the store in.
     pub(crate) handle: Handle,
 }
 
@@ -167,7 +167,7 @@ impl RecordDownload {
     }
 }
 
-/// The fields that were found in records, in the order in which they were found.
+/// The fields that were found in records, in the order found.
 #[derive(Default)]
 struct Found {
     names: Vec<String>,

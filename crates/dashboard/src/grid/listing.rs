@@ -26,7 +26,7 @@ const SORTED_CHARS: usize = 64;
 pub(crate) struct Filter {
     /// Lists only rows with a cell in this state.
     pub(crate) state: Option<State>,
-    /// Lists only rows in which the cell with the given state is in this column.
+    /// Lists only rows where the cell with the given state is in this column.
     pub(crate) column: Option<usize>,
     /// Lists only rows with a page of this site.
     pub(crate) site: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) struct Page {
     pub(crate) examined: u64,
 }
 
-/// A filter in the form in which the index stores rows, where sites are numbers.
+/// A filter in the form of the index's rows, where sites are numbers.
 pub(super) struct IndexFilter {
     state: Option<u8>,
     column: Option<usize>,

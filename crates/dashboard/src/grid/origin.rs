@@ -85,7 +85,7 @@ impl Origin {
         split_text(text, self.separator.as_deref())
     }
 
-    /// The doubt that an answer decides, in the form in which `webfill fill` stores doubts.
+    /// The doubt that an answer decides, as `webfill fill` stores doubts.
     pub(crate) fn doubt_json(&self, about: &CellEvidence<'_>, page: &[String]) -> Value {
         json!({
             "id": self.id,

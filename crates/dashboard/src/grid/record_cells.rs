@@ -26,7 +26,7 @@ pub(crate) fn field_names(document: &Value) -> impl Iterator<Item = &str> {
     names.map(|(name, _)| name.as_str()).chain(others)
 }
 
-/// All URLs in a record's document: those given with the record, those from which its values come, and those in its
+/// All URLs in a record's document: those given with the record, those that its values come from, and those in its
 /// doubts.
 pub(super) fn urls_in_record(document: &Value) -> impl Iterator<Item = &str> {
     let given = document["urls"].as_array().into_iter().flatten();

@@ -46,7 +46,7 @@ pub(crate) struct Filter {
     pub(crate) records: RecordFilter,
     /// Lists only records with a cell in this state.
     pub(crate) state: Option<State>,
-    /// Lists only records in which the cell with the given state is in this column.
+    /// Lists only records where the cell with the given state is in this column.
     pub(crate) column: Option<String>,
     /// Lists only records with a page of this site.
     pub(crate) site: Option<String>,
@@ -110,7 +110,7 @@ impl Filter {
         })
     }
 
-    /// The columns in which the filter searches for the state.
+    /// The columns where the filter searches for the state.
     fn searched_columns<'a>(&'a self, document: &'a Value) -> Vec<&'a str> {
         match &self.column {
             Some(column) => vec![column.as_str()],
@@ -227,7 +227,7 @@ fn page_ids(document: &Value, crawls: &[CrawlId]) -> Vec<String> {
         .collect()
 }
 
-/// The value by which a record is sorted. Records without a value come last in both directions.
+/// The value that a record is sorted by. Records without a value come last in both directions.
 #[derive(Debug, Clone, PartialEq)]
 enum SortValue {
     Number(f64),

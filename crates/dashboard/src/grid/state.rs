@@ -158,7 +158,7 @@ impl State {
         found.expect("every state has words")
     }
 
-    /// All states, in the order in which the legend shows them.
+    /// All states, in the order of the legend.
     pub(crate) fn all() -> impl Iterator<Item = State> {
         WORDS.iter().map(|words| words.state)
     }

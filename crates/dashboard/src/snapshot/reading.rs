@@ -226,8 +226,8 @@ const MOST_SITES_READ: u32 = 1_000;
 /// How long to wait until a claim that was read for the first time can be judged.
 const CLAIM_JUDGED_AFTER: Duration = LAPSES_AFTER.saturating_add(Duration::from_secs(1));
 
-/// Marks crawls as interrupted whose processes have died. Also returns whether there is a running crawl for which that
-/// is not known yet.
+/// Marks crawls as interrupted whose processes have died. Also returns whether there is a running crawl where that is
+/// not known yet.
 async fn mark_interrupted_crawls(
     browse: &dyn Browse,
     crawls: &mut [Crawl],
@@ -260,7 +260,7 @@ async fn mark_interrupted_crawls(
     Ok((silent, has_unknown))
 }
 
-/// The stored state of a site, in the form in which the fleet lists sites.
+/// The stored state of a site, as the fleet lists sites.
 fn site_row(site: &SiteState) -> Value {
     let seconds = |ms: i64| ms as f64 / 1_000.0;
     json!({

@@ -142,7 +142,7 @@ fn result_message(done: &str, answer: &Value) -> String {
     }
 }
 
-/// The path to which the browser returns after an action. Other paths than the dashboard's own are replaced.
+/// The path that the browser returns to after an action. Other paths than the dashboard's own are replaced.
 fn return_path(asked: Option<&str>) -> &str {
     let is_own = |path: &&str| {
         path.starts_with("/dashboard/")

@@ -19,7 +19,7 @@ const SHOWN: usize = 100;
 /// How many bytes of the log are searched for one page. The page has a link to continue.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// The size of the pieces in which files are read backwards, in bytes.
+/// Files are read backwards in pieces of this size, in bytes.
 const PIECE: u64 = 256 << 10;
 
 /// Which lines of the log are requested.

@@ -1,5 +1,5 @@
-//! A cell of a table: its value and the value's source, other values, and the forms by which a visitor judges it.
-//! Answers are kept with those of the review, and the next run of `webfill fill` learns from both.
+//! A cell of a table: its value and the value's source, other values, and the forms for a visitor to judge it. Answers
+//! are kept with those of the review, and the next run of `webfill fill` learns from both.
 
 use serde_json::{Value, json};
 use webfill_document::{Document, Limits};
@@ -23,7 +23,7 @@ use crate::tables::{Answer, CellAnswer, Decision, Project, Review};
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// The crawl in which `webfill fill` fetches the pages of a table.
+/// The crawl where `webfill fill` fetches the pages of a table.
 const APP: &str = "local";
 const CRAWL: &str = "fill";
 

@@ -64,7 +64,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("crawls.html", "Crawls", content)
 }
 
-/// The path to which forms return: this page with its query.
+/// The path that forms return to: this page with its query.
 fn return_path(visit: &Visit) -> String {
     let query: Vec<String> = ["state", "after"]
         .iter()

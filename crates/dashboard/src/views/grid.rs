@@ -24,7 +24,7 @@ struct GridQuery {
     filter: Filter,
     order: Order,
     after: Option<i64>,
-    /// The line of the file, from 1, at which the list begins.
+    /// The line of the file, from 1, where the list begins.
     from: Option<u64>,
     /// The position of the first column that is shown.
     first: usize,

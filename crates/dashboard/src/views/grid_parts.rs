@@ -21,7 +21,7 @@ pub(super) const COLUMNS: usize = 40;
 /// How many pieces of a file may wait for a slow receiver.
 const PIECES: usize = 4;
 
-/// The formats in which rows can be downloaded, with their names for users.
+/// The formats that rows can be downloaded in, with their names for users.
 const FILES: [(&str, &str); 4] = [
     ("csv", "CSV"),
     ("json", "JSON"),

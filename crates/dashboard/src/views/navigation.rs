@@ -60,7 +60,7 @@ pub(crate) struct Navigation {
     views: Vec<Entry>,
     /// The label of the area that the visitor is in.
     open: Option<&'static str>,
-    /// Whether there is a fleet or a store in which URLs can be searched.
+    /// Whether there is a fleet or a store to search URLs in.
     has_search: bool,
 }
 

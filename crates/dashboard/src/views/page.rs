@@ -85,7 +85,7 @@ fn field_rows(page: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// The records for which the page was fetched.
+/// The records that the page was fetched for.
 fn record_ids(page: &Value) -> Vec<Value> {
     let keys = page["records"].as_array().into_iter().flatten();
     let keys = keys.filter_map(|key| key.as_str()?.split_once('/'));

@@ -99,7 +99,7 @@ impl List {
     }
 }
 
-/// The cursor in the query, at which the requested page of a list begins.
+/// The cursor in the query: where the requested page of a list begins.
 pub(crate) fn parse_cursor(visit: &Visit) -> Result<Option<Place>, Problem> {
     let after = visit.query_value("after");
     after

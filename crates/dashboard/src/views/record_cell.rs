@@ -1,5 +1,5 @@
-//! A cell of a record: its value and the value's source, other values, and the forms by which a visitor decides about
-//! it. A decision is applied to the record at once, and kept with it.
+//! A cell of a record: its value and the value's source, other values, and the forms for a visitor to decide about it.
+//! A decision is applied to the record at once, and kept with it.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -371,7 +371,7 @@ async fn resolve_answer(
     })
 }
 
-/// The source of a value from this page, in the form in which records store sources.
+/// The source of a value from this page, as records store sources.
 async fn load_source(store: &BrowseHandles, page: &PageResult) -> Result<Value, Problem> {
     let whole = with_time_limit(store.browse.page(&page.id)).await?;
     let whole = whole.ok_or_else(|| Problem::not_found("the page is no longer stored"))?;

@@ -59,7 +59,7 @@ fn dataset_row(dataset: &DatasetRow) -> Value {
 struct Asked {
     filter: Filter,
     after: Option<String>,
-    /// The column by which records are sorted, and whether the order is descending.
+    /// The column that records are sorted by, and whether the order is descending.
     sort: Option<(String, bool)>,
     /// The position of the first column that is shown.
     first: usize,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use webfill_store::RobotsEntry;
 use webfill_urls::Url;
 
-/// The name by which robots.txt files address this crawler.
+/// The name of this crawler in robots.txt files.
 const NAME: &str = "webfill";
 
 /// How many lines of a file are shown, and how many characters of a line.

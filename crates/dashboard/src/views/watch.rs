@@ -33,7 +33,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let shown = watch["runs"].as_array().map_or(0, Vec::len) as u64;
     let content = json!({
         "app": app,
-        // A watch has a crawl with the same name, in which its pages are stored.
+        // The pages of a watch are stored in a crawl with the same name.
         "crawl": name,
         "changes": changes, "store_fault": store_fault,
         "has_more_runs": runs < MOST_RUNS && shown == runs,

@@ -1,4 +1,4 @@
-//! Places, at which lists continue.
+//! Places: where lists continue.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub struct Place {
     key: Vec<String>,
 }
 
-/// The order of a list. A list continues in the order in which it began, even if an index has been created meanwhile.
+/// The order of a list. A list continues in the order it began in, even if an index has been created meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListOrder {
     /// The latest first, by the time when something was stored or happened.

@@ -153,7 +153,7 @@ fn site_statement(entry: &SiteClockEntry) -> RawDocumentBuf {
     }
 }
 
-/// The expression for the time at which the server deletes a site's clock. `$max` ignores missing members.
+/// The expression for the time when the server deletes a site's clock. `$max` ignores missing members.
 pub(super) fn expiry_expression() -> RawDocumentBuf {
     rawdoc! {"$add": [
         {"$max": ["$last_start", "$answered_at", "$blocked_until", "$slot.lapses_at"]},

@@ -1,4 +1,4 @@
-//! Reads pages in the order in which they became visible, using the entries of [`page_log`].
+//! Reads pages in the order they became visible, using the entries of [`page_log`].
 
 use std::io;
 
@@ -19,7 +19,7 @@ use crate::store::{Changes, ExportError, ExportFilter};
 /// How many entries of the log are read at once. Each holds the keys of one call of `save`.
 const ENTRIES: i64 = 20;
 
-/// The members of a page from which the health of its mapping is judged.
+/// The members of a page that are used to judge the health of its mapping.
 const EXTRACTIONS: [&str; 15] = [
     "app_id",
     "crawl_id",
@@ -61,7 +61,7 @@ const CHECKS: [&str; 15] = [
 #[derive(Default)]
 pub(super) struct Pages {
     pub(super) pages: Vec<(Cursor, Value)>,
-    /// The cursor at which the next call continues. Only the last step has one.
+    /// The cursor where the next call continues. Only the last step has one.
     pub(super) end: Option<Cursor>,
 }
 

@@ -28,8 +28,8 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
 
 /// How many connections a process opens to a server for data; `maxPoolSize` in the URI. A worker saves over one
-/// connection, and uses the cache over others. Thousands of workers share a server, on which each connection is a
-/// thread with its own stack.
+/// connection, and uses the cache over others. Thousands of workers share a server, where each connection is a thread
+/// with its own stack.
 const MOST_CONNECTIONS: u32 = 4;
 
 /// How long a connection may be unused before it is closed; `maxIdleTimeMS` in the URI.
@@ -47,7 +47,7 @@ pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<D
     Ok(db)
 }
 
-/// The database, to which no command has been sent yet.
+/// The database. No command has been sent to it yet.
 pub(super) async fn connect(uri: &MongoUri) -> Result<Db, Fault> {
     let client = Client::with_options(client_options(uri).await?)?;
     Ok(Db {

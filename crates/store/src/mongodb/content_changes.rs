@@ -37,8 +37,8 @@ const VERSIONS: &str = "versions";
 /// The key of the only document of `judged`.
 const LAST: &str = "last";
 
-/// The position up to which snapshots have been compared. First copies the versions and changes that an interrupted
-/// call has not copied yet.
+/// How far snapshots have been compared. First copies the versions and changes that an interrupted call has not copied
+/// yet.
 pub(super) async fn copy_and_load_compared_position(db: &Db) -> Result<ComparedPosition, Fault> {
     // Versions and changes that were copied are removed from this document.
     let Some(stored) = db.find_one(JUDGED, LAST).await? else {
@@ -51,7 +51,7 @@ pub(super) async fn copy_and_load_compared_position(db: &Db) -> Result<ComparedP
     Ok(to)
 }
 
-/// The number up to which all changes were copied to the collection.
+/// All changes up to this number were copied to the collection.
 async fn last_visible_number(db: &Db) -> Result<i64, Fault> {
     let judged: Collection<RawDocumentBuf> = db.database.collection(JUDGED);
     let find = judged

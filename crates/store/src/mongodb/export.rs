@@ -18,7 +18,7 @@ use crate::store::{Export, ExportError, ExportFilter, ExportKind};
 /// The most documents in one answer of the server. An answer also ends at 16 MB.
 pub(super) const STEP: u32 = 500;
 
-/// The size in bytes at which a step ends, including the document that exceeds it.
+/// A step ends at this size in bytes, including the document that exceeds it.
 pub(super) const STEP_BYTES: usize = 1 << 20;
 
 /// The result of one step.

@@ -24,8 +24,8 @@ const TRANSIENT_CODES: [i32; 23] = [
     13435, 13436, 14031, 11601,
 ];
 
-/// Codes of errors after which the same command may succeed at once: another member has become the primary, or another
-/// client has just created the same document.
+/// After errors with these codes, the same command may succeed at once: another member has become the primary, or
+/// another client has just created the same document.
 const RETRY_AT_ONCE_CODES: [i32; 11] = [
     6,
     7,

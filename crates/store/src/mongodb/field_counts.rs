@@ -105,14 +105,14 @@ async fn count_doubts(db: &Db, crawl: &CrawlId, counts: &mut FieldCounts) -> Res
     Ok(())
 }
 
-/// The mapping and the field by which an aggregation has grouped pages.
+/// The mapping and the field that an aggregation has grouped pages by.
 fn field_of(found: &Document) -> Option<(&str, String)> {
     let key = found.get_document("_id").ok()?;
     let (mapping, field) = (key.get_str("mapping").ok()?, key.get_str("field").ok()?);
     Some((mapping, field.to_owned()))
 }
 
-/// The mapping and the counts of rows by which an aggregation has grouped pages.
+/// The mapping and the counts of rows that an aggregation has grouped pages by.
 fn row_counts_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
     let key = RawDocumentBuf::try_from(found.get_document("_id").ok()?).ok()?;
     let mut key = value::object(&key);

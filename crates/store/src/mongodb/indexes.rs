@@ -30,7 +30,7 @@ use super::members::{AT, BODIES, GONE, HELD};
 use crate::cache::ROBOTS_KEPT_MS;
 use crate::open_mode::Uses;
 
-/// The index of `records` by which webfill recognises its own collection.
+/// The index of `records` that webfill recognises its own collection by.
 pub(super) const OF_RECORDS: &str = "crawls_resolved_at";
 
 /// The indexes for browsing a store.
@@ -88,13 +88,13 @@ pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates the index by which the oldest bodies are found, unless it exists.
+/// Creates the index for finding the oldest bodies, unless it exists.
 pub(super) async fn create_for_bodies(db: &Db) -> Result<(), Fault> {
     let index = doc! {"name": AT, "key": {AT: 1}};
     create_index(db, BODIES, index).await
 }
 
-/// Creates the indexes by which old pages, changes and versions are found, unless they exist.
+/// Creates the indexes for finding old pages, changes and versions, unless they exist.
 pub(super) async fn create_for_retention(db: &Db) -> Result<(), Fault> {
     let started = doc! {"name": "started_at", "key": {"started_at": 1}};
     create_index(db, "pages", started).await?;

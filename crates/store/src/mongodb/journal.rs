@@ -30,7 +30,7 @@ pub(super) const JOURNAL: &str = "dispatcher_journal";
 /// The format of the records that this version writes, and the only one that it can read.
 const FORMAT: i32 = 1;
 
-/// The size in bytes from which on a command is full. A message may have 48 MB, and a record 16 MB.
+/// From this size in bytes on, a command is full. A message may have 48 MB, and a record 16 MB.
 const COMMAND_BYTES: usize = 16 << 20;
 
 /// How many records a command may have. A server accepts 100,000 documents.

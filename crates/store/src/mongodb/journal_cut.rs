@@ -24,7 +24,7 @@ const CUTS: &str = "dispatcher_journal_cut";
 /// How many numbers a command removes at most, so that it ends in time.
 const CUT_AT_ONCE: u64 = 20_000;
 
-/// The number before which the journal is cut, at least as of the last read of this session; 0: nothing was removed.
+/// Where the journal is cut: before this number, at least as of the last read of this session; 0: nothing was removed.
 pub(super) async fn read_in_session(
     db: &Db,
     group: &str,
@@ -35,7 +35,7 @@ pub(super) async fn read_in_session(
     Ok(stored.map_or(0, |stored| before_from(&stored)))
 }
 
-/// The number before which the journal is cut.
+/// Where the journal is cut: before this number.
 pub(super) async fn read(db: &Db, group: &str) -> Result<u64, Fault> {
     let stored = db.find_one(CUTS, group).await?;
     Ok(stored.map_or(0, |stored| before_from(&stored)))
@@ -65,7 +65,8 @@ pub(super) async fn cut(db: &Db, group: &str, before: u64) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Stores the number before which the journal is cut. When this returns, a majority of the members has it on disk.
+/// Stores where the journal is cut: before the number `before`. When this returns, a majority of the members has it on
+/// disk.
 async fn raise(db: &Db, group: &str, before: u64) -> Result<(), Fault> {
     let statement = rawdoc! {
         "q": {"_id": group},

@@ -7,7 +7,7 @@ use mongodb::bson::{Bson, DateTime, Document, RawDocument, doc};
 pub(super) const HELD: &str = "row.lists.url";
 pub(super) const GONE: &str = "row.gone.list";
 
-/// The collection of bodies, and its member with the time by which the oldest are found.
+/// The collection of bodies, and its member with the time used to find the oldest.
 pub(super) const BODIES: &str = "bodies";
 pub(super) const AT: &str = "at";
 

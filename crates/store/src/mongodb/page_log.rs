@@ -1,4 +1,4 @@
-//! The collection `page_log`: the order in which pages became visible, which readers of changes follow (see
+//! The collection `page_log`: the order that pages became visible in. Readers of changes follow this order (see
 //! [`Changes::changes`](crate::Changes::changes)).
 //!
 //! Many clients save pages at the same time. A number taken before a write does not show when the write becomes

@@ -27,7 +27,7 @@ type Answers = Vec<Result<RereadAnswer, StoreError>>;
 
 /// Stores the results for pages that were not fetched again meanwhile. Then adds these pages to the log, so that
 /// readers of changes see their new fields, and fills their records. Until a page is in the log, it has the mark
-/// `unlogged`, by which a repeated call completes the work.
+/// `unlogged`, so that a repeated call completes the work.
 pub(super) async fn put(
     db: &Db,
     rereads: &[Reread],

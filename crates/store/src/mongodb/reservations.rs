@@ -59,7 +59,7 @@ fn reserve_command(request: &ReservationRequest) -> RawDocumentBuf {
     }
 }
 
-/// The condition under which the server grants the reservation. A missing time compares as lower than every date.
+/// The condition for the server to grant the reservation. A missing time compares as lower than every date.
 fn may_start_condition(request: &ReservationRequest) -> RawDocumentBuf {
     let delay_ms = clamp_to_i64(request.delay_ms);
     let last = rawdoc! {"$max": ["$last_start", "$answered_at", "$slot.lapses_at"]};

@@ -1,4 +1,4 @@
-//! A thread with a tokio runtime of its own, on which the MongoDB driver runs.
+//! A thread with a tokio runtime of its own, where the MongoDB driver runs.
 //!
 //! A call continues even if its caller is dropped. The thread ends when the [`RuntimeThread`] is dropped; calls in
 //! progress are then aborted.

@@ -119,7 +119,7 @@ fn part_key_range(group: &str, number: u64, maker: u64) -> (Document, Document) 
     (first, behind)
 }
 
-/// The key of a part. The server sorts keys by their members, in the order in which they are added here.
+/// The key of a part. The server sorts keys by their members, in the order they are added here.
 fn part_key(group: &str, (number, maker): (u64, u64), part: u64) -> Document {
     let mut key = key(group, number);
     key.insert("maker", maker as i64);

@@ -180,8 +180,8 @@ pub(super) async fn begin(
     updated.into_result()?;
     if !is_all {
         // The answer does not show which records were changed. Keep the records whose values were noted: until these
-        // values are written, the values that they replace count as the user's. A record for which nothing had to be
-        // noted is read again in the next round.
+        // values are written, the values that they replace count as the user's. A record where nothing had to be noted
+        // is read again in the next round.
         let stored = read_records_of(db, &begun).await?;
         begun.retain(|record| {
             let noted = noted.get(&record.record);

@@ -17,7 +17,7 @@ use webfill_values::Decimal;
 use super::fault::Fault;
 use crate::timestamp::iso_time;
 
-/// The deepest nesting of a value. The server refuses documents with more than 100 levels, some of which are ours.
+/// The deepest nesting of a value. The server refuses documents with more than 100 levels, and some of these are ours.
 const MAX_DEPTH: usize = 80;
 
 const ESCAPE: char = '\u{2400}';
@@ -35,7 +35,7 @@ pub(super) fn key(name: &str) -> CString {
     CString::try_from(text.as_ref()).expect("no NUL is left in it")
 }
 
-/// The name from which [`key`] has made a BSON key.
+/// The name that [`key`] has made a BSON key from.
 pub(super) fn name(key: &str) -> String {
     if !key.contains(ESCAPE) {
         return key.to_owned();

@@ -13,7 +13,7 @@ use crate::timestamp::iso_time;
 /// Maximum number of pages that a record lists with the reason why they did not fill it.
 const MAX_DOUBTS: usize = 16;
 
-/// Maximum number of mappings that a record lists under `forks`: those of which its pages link to several pages.
+/// Maximum number of mappings that a record lists under `forks`: those with several pages that its pages link to.
 const MAX_FORKS: usize = 16;
 
 /// The member that is set if pages of the record list rows, such as a table of products.
@@ -47,15 +47,15 @@ impl IdentityDoubt {
 }
 
 /// What is doubtful about a record, as JSON. Under `pages`: the pages that did not fill the record, URL to `{why,
-/// mapping, at}`. Under `forks`: the mappings of which the record's pages link to several pages. Under `decided`: the
+/// mapping, at}`. Under `forks`: the mappings with several pages that the record's pages link to. Under `decided`: the
 /// decisions of people.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Doubts(Map<String, Value>);
 
 impl Doubts {
-    /// Notes the mappings of which this page links to several pages, each of which may be about another record. Returns
-    /// whether any of them is new.
+    /// Notes the mappings with several pages that this page links to. Each of these pages may be about another record.
+    /// Returns whether any of the mappings is new.
     pub(super) fn note_forks(&mut self, page: &PageValues<'_>) -> bool {
         let is_known =
             |forks: &Vec<Value>, mapping: &String| forks.iter().any(|one| one == mapping);
@@ -76,7 +76,8 @@ impl Doubts {
         is_new
     }
 
-    /// The mappings of which the record's pages link to several pages. Each of these pages may be about another record.
+    /// The mappings with several pages that the record's pages link to. Each of these pages may be about another
+    /// record.
     pub(super) fn forks(&self) -> &[Value] {
         let forks = self.0.get("forks").and_then(Value::as_array);
         forks.map_or(&[], Vec::as_slice)

@@ -20,7 +20,7 @@ impl MappingOrder {
     }
 }
 
-/// The rules by which mappings fill records.
+/// The rules for how mappings fill records.
 pub trait MappingRules: Debug + Send + Sync {
     /// The mappings in the order of their priority: the value of the first one wins.
     fn order(&self) -> MappingOrder;
@@ -28,7 +28,7 @@ pub trait MappingRules: Debug + Send + Sync {
     /// The mapping that reads the page with this URL.
     fn mapping_of(&self, url: &str) -> Option<&str>;
 
-    /// The fields by which a mapping recognises the record that its page is about; empty if it names none.
+    /// The fields that a mapping uses to recognise the record that its page is about; empty if it names none.
     fn match_fields(&self, mapping: &str) -> &[String];
 
     /// The fields whose lists continue on further pages of the mapping.
@@ -64,7 +64,7 @@ impl MappingRules for MappingOrder {
     }
 }
 
-/// The rules by which pages fill records.
+/// The rules for how pages fill records.
 #[derive(Clone, Default)]
 pub(crate) struct FillRules {
     pub(crate) order: MappingOrder,
@@ -148,7 +148,7 @@ impl FillRules {
 /// Links of a page that matter for filling records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leads {
-    /// The mappings of which the page links to several pages.
+    /// The mappings with several pages that the page links to.
     pub(crate) forks: Vec<String>,
     /// The pages where the page's lists continue. They have the same mapping.
     pub(crate) further: Vec<String>,

@@ -368,8 +368,8 @@ fn indexes_by_url(parts: &[Part]) -> HashMap<&str, usize> {
     urls.zip(0..).collect()
 }
 
-/// The parts of a list in the order of its pages: first the user's, then those to which no other part leads. After
-/// each page come the pages that it leads to.
+/// The parts of a list in the order of its pages: first the user's, then those that no other part leads to. After each
+/// page come the pages that it leads to.
 fn sorted_parts(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
     let indexes = indexes_by_url(parts);
     let led_to: HashSet<&str> = list

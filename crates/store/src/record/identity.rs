@@ -40,8 +40,8 @@ struct MatchWeights {
     differs: u32,
 }
 
-/// Whether the page was reached over links, not given by the user. False for a record without kept URLs, for which this
-/// is unknown.
+/// Whether the page was reached over links, not given by the user. False for a record without kept URLs, because then
+/// this is unknown.
 fn is_linked(record: &StoredRecord, page: &PageValues<'_>) -> bool {
     page.depth != Some(0) && !record.urls.is_empty() && !is_own_url(record, page.url)
 }
@@ -81,8 +81,8 @@ pub(super) fn evidence_for_page(
     }
 }
 
-/// Whether the page and the record agree in the fields by which the page's mapping recognises a record. `None` if
-/// the mapping names no such fields, or both have values for none of them.
+/// Whether the page and the record agree in the fields that the page's mapping recognises a record by. `None` if the
+/// mapping names no such fields, or both have values for none of them.
 fn is_match(record: &StoredRecord, page: &PageValues<'_>, rules: &FillRules) -> Option<bool> {
     let names = rules.mappings.as_ref()?.match_fields(page.mapping?);
     let mut both = names

@@ -349,7 +349,7 @@ struct InputValueInfo {
 }
 
 impl InputValueInfo {
-    /// The JSON in which a value of the input is kept, to recognise the same value in a later input.
+    /// The JSON that a value of the input is kept as, to recognise the same value in a later input.
     fn stored_form(&self, value: &Value) -> Value {
         let text = value.to_string();
         let mut said = match text.len() > MAX_SAID_BYTES {

@@ -1,4 +1,4 @@
-//! Reads pages by key, and in the order in which they became visible.
+//! Reads pages by key, and in the order they became visible.
 //!
 //! The transaction that saves a page gives it the highest position so far plus one. SQLite has one writer at a time,
 //! so positions become visible in ascending order: a reader that has seen a position has seen all lower ones. A page
@@ -23,7 +23,7 @@ SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, out
     worker, attrs, tries, headers, document, body, alternatives, rows, row_counts
 FROM pages";
 
-/// The columns of a page from which the health of its mapping is judged.
+/// The columns of a page that are used to judge the health of its mapping.
 const EXTRACTIONS: &str = "
 SELECT position, _id, app_id, crawl_id, url, site, parent, mapping, mapping_version, template, records,
     fields, content_hash, started_at, attempts, alternatives, row_counts
@@ -46,8 +46,8 @@ ORDER BY position";
 /// the write-ahead log cannot be reset during a read.
 const STEP_POSITIONS: i64 = 10_000;
 
-/// The store's id, which its cursors contain, the position up to which pages may have been dropped, and the highest
-/// position so far.
+/// The store's id, which its cursors contain; the cut (pages up to it may have been dropped); and the highest position
+/// so far.
 fn id_and_extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
     let sql = "SELECT store, cut, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
         FROM changes";
@@ -146,8 +146,8 @@ impl Changes for Sqlite {
             let (filter, reached) = (filter.clone(), at(from));
             let step = move |conn: &Connection| {
                 let step = read_step(conn, from, to, &filter)?;
-                // The cut is the position up to which pages may have been dropped. It is read after the pages: if it is
-                // not beyond them, no page was missed.
+                // Pages up to the cut may have been dropped. The cut is read after the pages: if it is not beyond them,
+                // no page was missed.
                 let (_, cut, _) = id_and_extent(conn)?;
                 match cut > cut_before.max(from) {
                     true => Err(Fault::Unusable(too_late_message(&reached))),

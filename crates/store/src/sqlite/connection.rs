@@ -22,7 +22,7 @@ pub(super) const BUSY_FOR: Duration = Duration::from_secs(30);
 /// How long a checkpoint of the write-ahead log may block the writers. It cannot end before readers have left the log.
 const CHECKPOINT_FOR: Duration = Duration::from_millis(200);
 
-/// The length of the write-ahead log, in pages of 8 KiB, from which on it is reset.
+/// The write-ahead log is reset once it has this length, in pages of 8 KiB.
 const LONG_LOG_PAGES: i64 = 4_000;
 
 /// The connection, with the store's name for error messages.
@@ -31,7 +31,7 @@ pub(super) struct Db {
     store: String,
     /// How long the busy handler waits, in milliseconds.
     patience_ms: Arc<AtomicU64>,
-    /// The length of the log at which the next checkpoint is attempted.
+    /// The next checkpoint is attempted once the log has this length.
     checkpoint_at_pages: i64,
 }
 

@@ -67,7 +67,7 @@ pub enum FollowedChange {
 pub struct FollowedFile {
     source: PathBuf,
     copy: PathBuf,
-    /// The position up to which the file's log is read; `None` if there was no log.
+    /// How far the file's log is read; `None` if there was no log.
     position: Option<LogPosition>,
     /// The size and modification time of the file when it was copied without a log. Both change only when a new log
     /// begins.
@@ -279,7 +279,7 @@ fn read_frames_to_last_commit(log: &Path, from: LogPosition) -> io::Result<(Vec<
     Ok((frames, position))
 }
 
-/// The offset at which the last valid frame after a position ends, whether or not it belongs to a commit.
+/// The offset where the last valid frame after a position ends, whether or not it belongs to a commit.
 fn find_frames_end(log: &Path, from: LogPosition) -> io::Result<u64> {
     let mut until = from.offset;
     for_each_frame(log, from, |_, end| until = end.offset)?;

@@ -73,8 +73,8 @@ pub(crate) struct Sqlite {
     bodies: BodiesFile,
     browsing: Browsing,
     rules: RwLock<Arc<FillRules>>,
-    /// The position up to which earlier calls of [`Retention::drop_old`](crate::Retention::drop_old) have checked
-    /// whether pages are too old.
+    /// How far earlier calls of [`Retention::drop_old`](crate::Retention::drop_old) have checked whether pages are too
+    /// old.
     retained_to: AtomicI64,
 }
 

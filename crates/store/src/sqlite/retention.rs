@@ -17,8 +17,7 @@ use crate::timestamp::iso_time;
 /// How many pages one call checks at most, because other writers wait meanwhile.
 const MOST_EXAMINED: i64 = 500;
 
-/// Drops some of the entries beyond the limits. Returns the position after which the next call continues; 0 at the
-/// end.
+/// Drops some of the entries beyond the limits. Returns the position for the next call to continue after; 0 at the end.
 pub(super) fn drop_old_entries(
     conn: &Connection,
     cutoff: Cutoff,
@@ -34,7 +33,7 @@ pub(super) fn drop_old_entries(
     Ok((dropped, after))
 }
 
-/// Drops old pages after a position. Returns the position after which the next call continues; 0 at the end. All pages
+/// Drops old pages after a position. Returns the position for the next call to continue after; 0 at the end. All pages
 /// are checked, because positions are not in the order of fetches: a page that was read again has a late position,
 /// although its fetch may be old.
 fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(DropResult, i64), Fault> {
@@ -67,7 +66,7 @@ fn drop_pages_between(
     last: i64,
     before: &str,
 ) -> Result<usize, Fault> {
-    // The cut, up to which pages may have been dropped, is raised before pages are deleted. So readers that have not
+    // Pages up to the cut may have been dropped. The cut is raised before pages are deleted. So readers that have not
     // read them yet fail.
     let cut = "UPDATE changes SET cut = max(cut, ?1)";
     conn.prepare_cached(cut)?.execute([last])?;

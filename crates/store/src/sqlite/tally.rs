@@ -37,7 +37,7 @@ impl ValueChangeCounter {
         })
     }
 
-    /// Adds changes in the order in which they were made.
+    /// Adds changes in the order they were made.
     pub fn add(&self, changes: &[ValueChange]) -> Result<(), StoreError> {
         let sql = "INSERT INTO changed (record, field, was, now) VALUES (?1, ?2, ?3, ?4)
             ON CONFLICT (record, field) DO UPDATE SET now = excluded.now";

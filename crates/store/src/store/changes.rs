@@ -1,4 +1,4 @@
-//! Pages in the order in which they were saved.
+//! Pages in the order they were saved.
 
 use std::io;
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::cursor::Cursor;
 use crate::store::{ExportError, ExportFilter};
 
-/// Reads all pages in the order in which they were saved, for programs that follow a store.
+/// Reads all pages in the order they were saved, for programs that follow a store.
 #[async_trait]
 pub trait Changes: Send + Sync {
-    /// Passes the pages that were saved after the cursor `after` to `each`, in the order in which they became visible,
-    /// each with the cursor that continues after it. Returns the cursor that continues after all pages that were
-    /// visible when the call began.
+    /// Passes the pages that were saved after the cursor `after` to `each`, in the order they became visible, each with
+    /// the cursor that continues after it. Returns the cursor that continues after all pages that were visible when the
+    /// call began.
     ///
     /// A reader that continues from cursor to cursor misses no page that [`Pages::save`](crate::Pages::save) has
     /// acknowledged, whatever the number of concurrent writers, and whichever process dies. A page that is saved again

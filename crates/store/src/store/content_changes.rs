@@ -13,7 +13,7 @@ use crate::error::StoreError;
 /// Compares snapshots of pages with earlier versions, one after the other, and stores the numbered changes.
 #[async_trait]
 pub trait ContentChanges: Send + Sync {
-    /// The position up to which snapshots have been compared.
+    /// How far snapshots have been compared.
     async fn load_compared_position(&self) -> Result<ComparedPosition, StoreError>;
 
     /// The versions that the pages with these keys are compared with, in any order.

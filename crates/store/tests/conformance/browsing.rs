@@ -19,8 +19,8 @@ pub(super) fn url(number: usize) -> String {
     format!("https://example.com/{number}")
 }
 
-/// Saves pages of three crawls, two of which have the same id. Each outcome, site and mapping occurs with a different
-/// frequency.
+/// Saves pages of three crawls. Two of the crawls have the same id. Each outcome, site and mapping occurs with a
+/// different frequency.
 pub(super) async fn save_pages(store: &dyn Store) -> Vec<Page> {
     let crawls = [
         crawl_id(),

@@ -1,4 +1,4 @@
-//! Reading pages by key, and in the order in which they became visible.
+//! Reading pages by key, and in the order they became visible.
 
 use std::collections::BTreeSet;
 use std::io;

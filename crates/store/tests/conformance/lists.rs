@@ -1,4 +1,4 @@
-//! Lists that continue on further pages, and the rules of mappings in every situation in which pages fill records.
+//! Lists that continue on further pages, and the rules of mappings in every situation where pages fill records.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn list_page(number: usize, works: &[&str], further: &[usize]) -> Page {
     }
 }
 
-/// Three pages of a list, each of which links to its neighbours.
+/// Three pages of a list. Each links to its neighbours.
 fn three_pages() -> [Page; 3] {
     [
         list_page(1, &["a", "b"], &[2]),
@@ -72,7 +72,7 @@ async fn put_author(store: &dyn Store, id: &str, fields: Value) {
     assert!(put.iter().all(Result::is_ok), "{put:?}");
 }
 
-/// The ways in which a page comes to fill a record.
+/// The ways a page comes to fill a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Saved,

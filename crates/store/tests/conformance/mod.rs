@@ -236,7 +236,7 @@ pub(crate) const HOSTILE: [&str; 13] = [
     "\"\\",
 ];
 
-/// An arbitrary time from which the tests count.
+/// An arbitrary time that the tests count from.
 pub(crate) const NOON_MS: i64 = 1_767_268_800_000;
 pub(crate) const NOON: &str = "2026-01-01T12:00:00.000Z";
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::z85::{self, KEY_BYTES, KeyError};
 
-/// The public key of a process, by which other processes recognise it.
+/// The public key of a process. Other processes recognise the process by it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; KEY_BYTES]);
 

@@ -24,7 +24,7 @@ pub struct TrustedKeys {
     files: Vec<PathBuf>,
     stamps: Vec<Option<Stamp>>,
     trusted: Vec<TrustedKey>,
-    /// The key that is being tried, or by which this process was admitted.
+    /// The key that is being tried, or the one that this process was admitted with.
     current: TrustedKey,
     /// Failed handshakes since the last one that succeeded.
     failed: u32,

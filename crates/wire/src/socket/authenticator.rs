@@ -15,7 +15,7 @@ use super::handshakes::event_count;
 use crate::keys::{AllowList, Entry, ListChange, PublicKey, Role};
 use crate::refusal_log::RefusalLog;
 
-/// The endpoint at which libzmq expects the ZAP handler.
+/// The endpoint where libzmq expects the ZAP handler.
 const ZAP_ENDPOINT: &str = "inproc://zeromq.zap.01";
 
 const ZAP_VERSION: &[u8] = b"1.0";
@@ -131,7 +131,7 @@ impl Authenticator {
     }
 
     /// Answers the waiting handshake requests. First, `read_events` reads the events of connections. So the number
-    /// attached to the messages of a connection ([`ADMITTED_AT`]) includes the event with which the connection began.
+    /// attached to the messages of a connection ([`ADMITTED_AT`]) includes the event that the connection began with.
     pub(super) fn answer_handshakes(
         &self,
         refusal_log: &mut RefusalLog,

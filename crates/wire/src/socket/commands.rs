@@ -20,7 +20,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// The socket on which this command sends a frame; `None` if it sends none.
+    /// The socket that this command sends a frame on; `None` if it sends none.
     pub(super) fn sending_socket(&self) -> Option<SocketName> {
         match self {
             Command::Send(name, ..) | Command::SendNow(name, _) | Command::Publish(name, ..) => {

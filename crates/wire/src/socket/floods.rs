@@ -3,7 +3,7 @@
 //!
 //! libzmq reads a peer's frames into an unbounded queue, and has no call that closes the connection of one peer. So the
 //! file descriptor of the connection is shut down. After that, the descriptor may soon belong to another connection,
-//! while messages of the closed one still wait to be read. [`ADMITTED_AT`] shows to which connection a message belongs.
+//! while messages of the closed one still wait to be read. [`ADMITTED_AT`] shows which connection a message belongs to.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::RawFd;
@@ -16,10 +16,10 @@ use crate::keys::PublicKey;
 /// until it is accepted again or closed.
 pub(super) const ADMITTED_AT: &str = "X-Admitted-At";
 
-/// The property in which libzmq keeps the file descriptor of a message's connection (ZMQ_SRCFD).
+/// The property where libzmq keeps the file descriptor of a message's connection (ZMQ_SRCFD).
 const DESCRIPTOR: &str = "__fd";
 
-/// The shortest and the longest time for which a flooding client is refused. It doubles with each flood.
+/// The shortest and the longest time that a flooding client is refused. The time doubles with each flood.
 const FIRST_REFUSAL: Duration = Duration::from_secs(5);
 const LONGEST_REFUSAL: Duration = Duration::from_secs(300);
 
@@ -32,7 +32,7 @@ const EMPTY_AFTER: Duration = Duration::from_secs(10);
 /// The most closed connections that are remembered.
 const MOST_CLOSED: usize = 64;
 
-/// The connection through which a message arrived.
+/// The connection that a message arrived through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Connection {
     pub(super) descriptor: RawFd,
@@ -40,7 +40,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The connection through which a message arrived; `None` on a socket without keys.
+    /// The connection that a message arrived through; `None` on a socket without keys.
     pub(super) fn from_message(message: &mut zmq::Message) -> Option<Connection> {
         Some(Connection {
             descriptor: message

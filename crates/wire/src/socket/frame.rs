@@ -72,7 +72,7 @@ pub enum TakenPart {
 #[derive(Debug)]
 pub struct ArrivedFrame {
     pub socket: SocketName,
-    /// The sender on a router socket, to which an answer can be sent.
+    /// The sender on a router socket. An answer can be sent to it.
     pub peer: Option<Peer>,
     /// The allow-list entry of the sender's key. It is set only on server sockets that check keys and receive messages.
     pub sender: Option<Arc<Entry>>,

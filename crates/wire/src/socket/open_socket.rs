@@ -270,7 +270,7 @@ fn log_admitted(endpoint: &str, by: &TrustedKey) {
     );
 }
 
-/// The address from which a peer connects. A peer at a Unix socket has none; for it, libzmq gives
+/// The address that a peer connects from. A peer at a Unix socket has none; for it, libzmq gives
 /// `localhost:uid:gid:pid`.
 fn peer_address_of(given: &str) -> Option<String> {
     (!given.starts_with("localhost:")).then(|| given.to_owned())

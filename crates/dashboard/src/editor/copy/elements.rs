@@ -1,4 +1,4 @@
-//! Which elements and attributes of a foreign page a copy contains, and in which form. All others are left out.
+//! Which elements and attributes of a foreign page a copy contains, and in what form. All others are left out.
 
 /// How an element of a foreign page is shown in a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -70,7 +70,7 @@ pub(super) fn find_candidates(
     }))
 }
 
-/// Learns a mapping with all fields that have known values, or for which the user has pointed at elements.
+/// Learns a mapping with all fields that have known values, or elements that the user has pointed at.
 pub(super) fn learn_all_fields(
     name: &str,
     said: &BTreeMap<String, Vec<PointedField>>,
@@ -168,7 +168,7 @@ pub(super) fn element_xpath(document: &Document, number: usize) -> Result<String
     Ok(xpath_to(node))
 }
 
-/// Of the learned mappings, the one for the most pages on which the user has pointed at elements. If several are equal,
+/// Of the learned mappings, the one for the most pages where the user has pointed at elements. If several are equal,
 /// the one for the most pages of all.
 fn report_for_pointed_pages<'l>(
     learned: &'l [LearnedMapping],

@@ -19,7 +19,7 @@ use crate::editor::copy::{Bounds, Copy, copy, copy_of_text};
 pub type Decode =
     fn(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String>;
 
-/// A page in the form in which mappings read it.
+/// A page as mappings read it.
 #[derive(Debug)]
 pub struct Decoded {
     pub kind: PageKind,

@@ -239,7 +239,7 @@ impl ChildOutput {
     }
 }
 
-/// The end of the message with which the standard library reports a failed allocation.
+/// The end of the standard library's message about a failed allocation.
 const OUT_OF_MEMORY: &str = "out of memory";
 
 const SIGABRT: i32 = 6;

@@ -41,7 +41,7 @@ pub(super) async fn stream_documents(
         match try_stream_documents(&db, &source, &mut after, &chunks).await {
             Ok(()) => return,
             Err(Fault::Unavailable(reason)) if !chunks.is_closed() => {
-                // This is logged once for each document after which reading got stuck.
+                // This is logged once for each document that reading got stuck after.
                 let place = Some(after.clone());
                 if logged_after != place {
                     tracing::warn!(

@@ -25,7 +25,7 @@ pub(in crate::mongodb) struct RecordDocument {
     pub(in crate::mongodb) version: Option<i64>,
     /// The crawls that the record is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
-    /// The position in its input at which each crawl first read the record: `[{crawl, position}]`.
+    /// The position in its input where each crawl first read the record: `[{crawl, position}]`.
     positions: Vec<Value>,
     /// The record's source documents, one for each crawl that writes back: `[{crawl, collection, document, fields}]`.
     pub(in crate::mongodb) sources: Vec<Value>,
@@ -128,8 +128,8 @@ impl RecordDocument {
         }
     }
 
-    /// The position of the input at which the crawl first read the record, if that is not `position`. For a record that
-    /// is new to the crawl, sets it to `position`.
+    /// The position of the input where the crawl first read the record, if that is not `position`. For a record that is
+    /// new to the crawl, sets it to `position`.
     fn find_or_set_position(
         &mut self,
         crawl: &CrawlId,

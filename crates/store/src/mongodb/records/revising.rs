@@ -49,7 +49,7 @@ pub(super) async fn read_modify_write<T>(
         wait_before_round(round).await;
         let mut read = read_records(db, pending.keys().copied().collect()).await?;
         let mut in_order: Vec<(&str, Vec<usize>)> = pending.drain().collect();
-        // New records are created in the order in which they are given, which is also the order of exports.
+        // New records are created in the order given, which is also the order of exports.
         in_order.sort_unstable_by_key(|(_, entries)| entries[0]);
         let mut statements = Vec::new();
         let mut revised = Vec::new();

@@ -25,7 +25,7 @@ pub(super) const INDEXES: [(&str, &str); 5] = [
     ),
 ];
 
-/// The size of a table in rows from which on the creation of an index is logged, because it takes about five seconds.
+/// From this many rows on, the creation of an index on a table is logged, because it takes about five seconds.
 const MANY_ROWS: i64 = 1_000_000;
 
 /// Whether this index exists, so that statements may use it.
