@@ -39,7 +39,7 @@ impl SteadyClock {
         self.wall_ms().saturating_sub(self.now_ms())
     }
 
-    /// The time of the wall clock, by which applications set the expiry of crawls.
+    /// The time of the wall clock. Applications set the expiry of crawls by this clock.
     pub(crate) fn wall_ms(&self) -> i64 {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
         i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)

@@ -154,13 +154,13 @@ impl Endpoints {
     }
 }
 
-/// The journal, from which another dispatcher of the fleet can take over. Only one of them serves at a time.
+/// The journal, which lets another dispatcher of the fleet take over. Only one dispatcher serves at a time.
 #[derive(Debug, Clone)]
 pub struct JournalSetup {
     pub store: MongoUri,
     /// A number that distinguishes this state folder from those of other dispatchers.
     pub instance: u64,
-    /// The name by which users recognise this dispatcher.
+    /// The name users recognise this dispatcher by.
     pub name: String,
     /// Whether this dispatcher only waits for the journal of another one, and never begins a journal.
     pub only_stands_by: bool,
@@ -201,7 +201,8 @@ pub struct DispatcherSetup {
     pub cache: Option<StoreUri>,
     /// How long the store keeps pages.
     pub retention: RetentionConfig,
-    /// The rules by which mappings fill records. They are needed to apply stored pages to further records (backfills).
+    /// The rules that mappings follow to fill records. They are needed to apply stored pages to further records
+    /// (backfills).
     pub mapping_rules: Arc<dyn MappingRules>,
     /// The delay between two requests to a site whose own delay is not known yet, in milliseconds.
     pub default_delay_ms: u32,

@@ -1,4 +1,4 @@
-//! A queue in which senders take turns: a busy sender delays only its own messages.
+//! A queue where senders take turns: a busy sender delays only its own messages.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -13,7 +13,7 @@ use webfill_service::boot_clock::boot_ms;
 use webfill_store::journal::JournalStore;
 use webfill_store::{MongoUri, StoreError};
 
-/// The name of the group to which the dispatchers of a fleet belong. There is only one group so far.
+/// The name of the group that the dispatchers of a fleet belong to. There is only one group so far.
 pub(crate) const GROUP: &str = "0";
 
 /// How many bytes of the journal are read at once.

@@ -33,7 +33,7 @@ pub struct RunEnded<'a> {
     pub now_ms: i64,
 }
 
-/// The state before a run, from which new events are counted.
+/// The state before a run. New events are counted from this state.
 pub struct StartState {
     /// The number of the last run that had ended, and of the last change of a page.
     pub last_run: u64,

@@ -359,7 +359,7 @@ impl Process {
     }
 
     /// Applies the arrived events. Messages of supervisors come first, because their leases depend on the answers.
-    /// Events for which there is no time are left to the next turn.
+    /// If there is no time for some events, they are left to the next turn.
     fn apply_events(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
         let now_ms = self.clock.now_ms();
         let until = Instant::now() + EVENTS_FOR;
@@ -374,7 +374,7 @@ impl Process {
             }
             let applied = match event {
                 Event::Frame(frame) => self.apply_frame(frame, now_ms),
-                // Requests wait in a queue in which senders take turns.
+                // Requests wait in a queue where senders take turns.
                 Event::Request(request) => {
                     self.inbox.add_request(request);
                     Ok(())

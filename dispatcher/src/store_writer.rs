@@ -117,7 +117,7 @@ impl StoreWriter {
         })
     }
 
-    /// Sets the rules by which mappings fill records from now on.
+    /// Sets the rules that mappings follow to fill records from now on.
     pub fn set_mapping_rules(&self, rules: Arc<dyn MappingRules>) {
         self.says_gone
             .store(rules.marks_missing_rows(), Ordering::Relaxed);

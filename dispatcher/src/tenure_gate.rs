@@ -10,7 +10,7 @@ use webfill_service::boot_clock::boot_ms;
 /// How often a closed gate is checked again.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// The time until which this dispatcher may write, shared by the loop and the threads that write.
+/// Until when this dispatcher may write, shared by the loop and the threads that write.
 #[derive(Debug, Clone)]
 pub(crate) struct TenureGate(Arc<AtomicU64>);
 

@@ -27,7 +27,7 @@ impl Claim {
         }
     }
 
-    /// Reads and returns the time until which the claim is valid. A failed read keeps the earlier time.
+    /// Reads and returns when the claim ends. A failed read keeps the earlier time.
     pub(crate) fn read(&mut self) -> Option<u64> {
         let file = self.file.as_ref()?;
         if let Some(until_ms) = file.read() {

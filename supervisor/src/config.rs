@@ -62,11 +62,11 @@ pub struct SupervisorSetup {
     pub is_local: bool,
     /// The claim of `webfill crawl` to its crawl. While it is not valid, nothing is requested. `None` in a fleet.
     pub claim: Option<ClaimFile>,
-    /// The address at which metrics are served; `None` if they are not served.
+    /// The address where metrics are served; `None` if they are not served.
     pub metrics: Option<SocketAddr>,
     /// How many times a supervisor was started with this state folder.
     pub starts: u64,
-    /// The address at which probes are answered; `None` if they are not answered.
+    /// The address where probes are answered; `None` if they are not answered.
     pub probes: Option<SocketAddr>,
     /// The maximum duration of one request, in milliseconds.
     pub longest_request_ms: u64,

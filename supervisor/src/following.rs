@@ -1,7 +1,7 @@
 //! Chooses which of several dispatchers the supervisor talks to. One of them serves; the others do not answer. If the
 //! current one does not answer for too long, the supervisor tries the next one.
 
-/// The shortest silence after which the next dispatcher is tried, in milliseconds.
+/// The shortest silence before the next dispatcher is tried, in milliseconds.
 const LEAST_PATIENCE_MS: u64 = 2_000;
 
 /// Which of several dispatchers the supervisor talks to now.

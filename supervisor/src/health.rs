@@ -17,7 +17,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(5);
 pub(crate) struct Health(Arc<Mutex<LoopState>>);
 
 struct LoopState {
-    /// The time at which the loop last recorded its state.
+    /// When the loop last recorded its state.
     at: Instant,
     /// Why nothing is fetched, in words; `None` if pages are fetched.
     holds: Option<String>,

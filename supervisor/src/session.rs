@@ -1,14 +1,13 @@
-//! The session with the dispatcher: hello, heartbeats, and the lease under which fetches are started.
+//! The session with the dispatcher: hello, heartbeats, and the lease that permits fetches to start.
 //!
 //! - *New*: no hello was sent yet (`id` is 0).
 //! - *Begun*: a hello was sent and is repeated, each time as a new session, until it is answered.
 //! - *Welcomed*: the dispatcher has answered; heartbeats follow.
 //!
 //! Each session has a number, which all its messages carry; messages of another session are ignored. The *lease* is the
-//! permission to start fetches, and has a fixed duration. It counts from the time at which the supervisor sent the
-//! latest message that the dispatcher is known to have received. The answer to a heartbeat names that message, so slow
-//! or repeated answers cannot prolong the lease. The caller passes in all times, in milliseconds since the machine's
-//! boot.
+//! permission to start fetches, and has a fixed duration. It counts from the time when the supervisor sent the latest
+//! message that the dispatcher is known to have received. The answer to a heartbeat names that message, so slow or
+//! repeated answers cannot prolong the lease. The caller passes in all times, in milliseconds since the machine's boot.
 
 use webfill_wire::{Arrivals, Credit, SupervisorHeartbeat};
 
@@ -119,7 +118,7 @@ impl Session {
         self.lease_ms.unwrap_or_default()
     }
 
-    /// The time at which the lease ends. No fetch may start after that.
+    /// When the lease ends. No fetch may start after that.
     pub(crate) fn lease_until_ms(&self) -> u64 {
         self.lease_until_ms
     }

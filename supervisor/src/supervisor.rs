@@ -77,7 +77,7 @@ pub struct Supervisor {
     recalls: Recalls,
     reported_credit: Credit,
     draining: bool,
-    /// The time from which on the draining supervisor has held no lease.
+    /// Since when the draining supervisor has held no lease.
     empty_since_ms: Option<u64>,
     /// Whether fetching is paused: tasks are given back instead of started.
     paused: bool,
@@ -139,7 +139,7 @@ impl Supervisor {
         }
     }
 
-    /// The time after which workers may start no requests: when the lease or the claim ends, whichever is earlier.
+    /// Workers may start no requests after this time: the end of the lease or of the claim, whichever is earlier.
     fn requests_until_ms(&self) -> u64 {
         self.session.lease_until_ms().min(self.claimed_until_ms)
     }

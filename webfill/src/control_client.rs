@@ -112,7 +112,7 @@ impl ControlClient {
         Ok(None)
     }
 
-    /// Whether there are several dispatchers, of which one serves.
+    /// Whether there are several dispatchers. One of them serves.
     pub fn has_several(&self) -> bool {
         self.endpoints.len() > 1
     }

@@ -109,7 +109,7 @@ impl DatasetPlan {
         to.is_some_and(|to| to.collection == self.source.collection())
     }
 
-    /// A text that identifies the dataset, by which a resumed crawl notices a different one.
+    /// A text that identifies the dataset, so that a resumed crawl notices a different one.
     pub fn identity(&self) -> String {
         self.source.identity()
     }

@@ -35,7 +35,7 @@ use columns::Column;
 use csv::CsvFile;
 use parquet::ParquetFile;
 
-/// Which data to write, and in which form.
+/// Which data to write, and in what form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportSelection {
     pub what: ExportWhat,

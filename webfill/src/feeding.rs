@@ -49,7 +49,7 @@ pub struct FeedInput {
     /// The command's own crawl, and its settings.
     pub crawl: u32,
     pub spec: CrawlSpec,
-    /// The position in the input up to which an earlier run has durably fed the seeds.
+    /// How far in the input an earlier run has durably fed the seeds.
     pub fed_lines: u64,
     pub endpoint: String,
     /// The fields that mappings extract, and the folder of mappings.

@@ -185,7 +185,7 @@ impl Process {
         Ok(())
     }
 
-    /// The error with which the process ended, made from its last line on standard error.
+    /// The error the process ended with, made from its last line on standard error.
     fn fault_of_exit(&self, status: std::process::ExitStatus) -> Fault {
         // The line may still be in the pipe.
         std::thread::sleep(Duration::from_millis(50));

@@ -1,5 +1,4 @@
-//! `webfill mcp`: a server of the Model Context Protocol on standard input and output, through which agents use
-//! webfill.
+//! `webfill mcp`: a server of the Model Context Protocol on standard input and output, for agents that use webfill.
 //!
 //! - Tools exist only for the resources that the user has named: a fleet, a store, a folder of tables. Requests to a
 //!   fleet are public JSON, as from any client, with the rights of the key. A table is completed by `webfill fill` as a

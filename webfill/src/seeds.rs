@@ -36,7 +36,7 @@ const SHOWN_CHARS: usize = 160;
 /// Where a crawl begins: one or more URLs, and perhaps the record whose fields they may fill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seed {
-    /// The line on which the seed begins, counted from 1.
+    /// The line where the seed begins, counted from 1.
     pub line: u64,
     /// The record's id: its first URL if the input gives none. A seed without known or wanted fields
     /// has no record.

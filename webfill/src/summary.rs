@@ -40,7 +40,7 @@ pub struct Counters {
     /// How many sites with queued tasks are backing off, and the first few of them.
     pub backing_off: u64,
     pub backing_off_first: Vec<BackingOffSite>,
-    /// The shortest time in which the slowest site can finish its queue. Only sites in memory are considered.
+    /// The shortest time that the slowest site needs to finish its queue. Only sites in memory are considered.
     pub least_time_left_ms: u64,
     /// The sites with queued tasks that may not be requested yet.
     pub waiting: WaitingSites,
@@ -48,7 +48,7 @@ pub struct Counters {
     pub offline: Option<OfflineState>,
     /// Why no tasks are leased: a disk is nearly full. `None` if tasks are leased.
     pub paused: Option<String>,
-    /// The number of seconds for which no tasks are leased, because the state folder is a copy of another one.
+    /// No tasks are leased for this many seconds, because the state folder is a copy of another one.
     pub quiet_s: u64,
     pub queued: u64,
     pub leased: u64,

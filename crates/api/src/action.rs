@@ -95,7 +95,7 @@ pub struct SiteAction {
     pub uuid: Option<String>,
     /// The time between two requests, in milliseconds.
     pub delay_ms: Option<Option<u32>>,
-    /// The time before which no request is sent, in milliseconds since the epoch.
+    /// No request is sent before this time, in milliseconds since the epoch.
     pub block_until_ms: Option<Option<i64>>,
     /// How many more pages may be fetched, over all crawls.
     pub limit: Option<Option<u64>>,

@@ -148,7 +148,7 @@ impl Schedule {
 }
 
 impl LastRun {
-    /// The time from which `every` counts. A late run that makes up for a missed one starts a new count; smaller delays
+    /// The time that `every` counts from. A late run that makes up for a missed one starts a new count; smaller delays
     /// do not add up.
     fn anchor_ms(&self) -> i64 {
         match self.started_ms - self.due_ms {
@@ -239,7 +239,7 @@ impl Cron {
         is_day && self.months.allows(date.month() as u32)
     }
 
-    /// The instants at which this clock time is due: none, one or two. The module's documentation has the rules.
+    /// The instants when this clock time is due: none, one or two. The module's documentation has the rules.
     fn instants_of(&self, shown: DateTime) -> [Option<Timestamp>; 2] {
         let has_rhythm = self.hours.is_star;
         match self.zone.to_ambiguous_timestamp(shown).offset() {
@@ -253,7 +253,7 @@ impl Cron {
         }
     }
 
-    /// The moment at which clocks jump over this nonexistent time.
+    /// The moment when clocks jump over this nonexistent time.
     fn end_of_gap(&self, within: DateTime) -> Option<Timestamp> {
         let mut shown = within;
         loop {

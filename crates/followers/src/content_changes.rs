@@ -72,7 +72,7 @@ struct Follower {
     stored: Option<ComparedPosition>,
     /// A judgement that the store failed to confirm. It may be stored nevertheless, so it is stored again.
     pending: Option<(Comparison, Vec<PageCheck>)>,
-    /// The position up to which everything is judged.
+    /// Everything up to this position is judged.
     position: Cursor,
     position_stored: Instant,
 }

@@ -143,7 +143,7 @@ impl Firehose {
     }
 }
 
-/// A handle with which other threads publish notifications on the firehose.
+/// A handle for other threads to publish notifications on the firehose.
 #[derive(Clone)]
 pub struct NotificationPublisher {
     pub subscriptions: Subscriptions,

@@ -34,7 +34,7 @@ pub enum Client {
 /// An HTTP client that waits for the answer to its request.
 #[derive(Debug, Clone)]
 pub struct HttpAsker {
-    /// The number of the request, by which the HTTP thread finds the client that waits.
+    /// The number of the request. The HTTP thread finds the waiting client by this number.
     pub number: u64,
     /// The request's permit, until it is answered.
     pub permit: Option<Arc<dyn RequestPermit>>,

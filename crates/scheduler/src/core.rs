@@ -144,7 +144,7 @@ impl Core {
         &mut self.cx.surroundings
     }
 
-    /// The lanes in which a due task is certain to be handed out (see
+    /// The lanes where a due task is certain to be handed out (see
     /// [`lanes_with_credit`](crate::dispatch::Dispatch::lanes_with_credit)). Empty while nothing may be handed out.
     pub fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         match self.cx.draining || self.cx.surroundings.low_disk.is_some() {
@@ -270,8 +270,8 @@ impl Core {
         self.crawl_writes.queue_due_writes(&mut self.cx, now_ms)
     }
 
-    /// Notes that the store has saved the end of a crawl. `note`: the number under which the frontier remembers this
-    /// end until it is saved.
+    /// Notes that the store has saved the end of a crawl. `note`: the frontier remembers this end under this number
+    /// until it is saved.
     pub fn on_crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
         self.cx.frontier.unsaved_crawls().delete_note(note)
     }

@@ -56,7 +56,7 @@ pub use self::supervisor::SupervisorDetails;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
     pub site: SiteId,
-    /// The crawl, priority and lane for which the site was granted.
+    /// The crawl, priority and lane the site was granted for.
     pub turn: Option<Turn>,
     pub supervisor: String,
     /// The lane of the supervisor: `http` or `browser`.
@@ -145,7 +145,7 @@ impl Dispatch {
     pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.begin_session(hello, peer, now_ms);
         self.balance.invalidate();
-        // The new supervisor may reach sites at which tests of other, offline supervisors have failed.
+        // The new supervisor may reach sites where tests of other, offline supervisors have failed.
         self.schedule.end_set_asides();
         self.schedule.end_put_offs();
         self.make_starved_ready(&hello.supervisor, now_ms);
@@ -204,7 +204,7 @@ impl Dispatch {
         self.release_starved(name);
     }
 
-    /// The supervisors that have fallen silent since the last call, each with the time at which it is lost.
+    /// The supervisors that have fallen silent since the last call, each with the time when it is lost.
     pub fn release_newly_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
         let silent = self.fleet.take_newly_silent(now_ms);
         silent

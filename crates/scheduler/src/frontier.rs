@@ -326,7 +326,7 @@ impl Frontier {
         self.0.cx.retries.next_ms()
     }
 
-    /// The next time at which a limit of pages per second lets a waiting crawl continue.
+    /// When a limit of pages per second next lets a waiting crawl continue.
     pub fn next_allowance_ms(&self) -> Option<i64> {
         self.0.cx.limited_applications.next_allowance_ms()
     }

@@ -63,7 +63,7 @@ pub enum LocalRequest {
     /// Asks for counts of the crawls' permanently failed URLs by site and outcome: the part of the list after this
     /// position.
     FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
-    /// Asks for the crawls' records of which no URL could be fetched: the part of the list after this position.
+    /// Asks for the crawls' records without any URL that could be fetched: the part of the list after this position.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
     /// Asks, for the feeder of a watch (the process that reads its seeds), for the watch, its crawl, and how far its
     /// seeds are durable.
@@ -92,7 +92,7 @@ pub struct Limits {
     pub offline_ms: u64,
 }
 
-/// The dataset (named set of records) to which a command's records belong.
+/// The dataset (named set of records) that a command's records belong to.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChosenDataset {

@@ -18,7 +18,7 @@ use crate::retry_table::RetryTable;
 #[derive(Debug, Clone)]
 pub struct Reloaded {
     pub mappings: Mappings,
-    /// The rules by which these mappings fill records.
+    /// The rules that these mappings follow to fill records.
     pub mapping_rules: Arc<dyn MappingRules>,
     pub retries: RetryTable,
     pub backoff: BackoffTable,

@@ -17,7 +17,7 @@ pub struct Requester {
     pub who: SenderInfo,
 }
 
-/// The unit in which senders take turns, so that the requests of one do not wait for those of another.
+/// A sender of requests. Senders take turns, so that the requests of one do not wait for those of another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Sender {
     /// The name of a key or token. All its connections count as one sender.
@@ -54,7 +54,7 @@ impl SenderInfo {
     }
 }
 
-/// The way by which a sender is identified.
+/// How a sender is identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Channel {
     Key,

@@ -1,6 +1,6 @@
-//! Decides when the pages of a watch are checked again. [`Rate`] estimates how often a page changes. [`Plan`] is the
-//! order in which a run checks the pages of a site, whose budget is the run's window divided by the site's delay. No
-//! I/O and no clocks.
+//! Decides when the pages of a watch are checked again. [`Rate`] estimates how often a page changes. [`Plan`] orders a
+//! run's checks of the pages of a site. The budget of the site is the run's window divided by the site's delay. No I/O
+//! and no clocks.
 
 mod plan;
 mod rate;

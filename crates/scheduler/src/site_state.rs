@@ -103,8 +103,8 @@ impl Default for SiteState {
     }
 }
 
-/// The numbers of consecutive failures after which a site backs off, if a single failure may have another cause. A host
-/// below the site may be gone, or a page may be slow or require a password.
+/// How many consecutive failures make a site back off, if a single failure may have another cause. A host below the
+/// site may be gone, or a page may be slow or require a password.
 const PATIENCE_KNOWN: u32 = 2;
 const PATIENCE: u32 = 3;
 const PATIENCE_FORBIDDEN: u32 = 5;

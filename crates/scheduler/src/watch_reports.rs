@@ -17,7 +17,7 @@ const MOST_UNDER_WAY: usize = 32;
 
 const TIMES: [NotificationTime; 2] = [NotificationTime::Digest, NotificationTime::AtOnce];
 
-/// The targets of a watch, in the form in which the outbox (the stored notifications to be sent) keeps them.
+/// The targets of a watch, as the outbox (the stored notifications to be sent) keeps them.
 pub fn target_keys(watch: &Watch) -> BTreeSet<String> {
     let targets = watch.notify.iter();
     targets

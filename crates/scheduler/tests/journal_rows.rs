@@ -49,7 +49,7 @@ impl Files {
         apply_changes(&self.copy, &changes).unwrap();
     }
 
-    /// Applies the changes of a commit, after which both files must be equal.
+    /// Applies the changes of a commit. Both files must be equal afterwards.
     fn assert_equal_after_commit(&mut self, what: &str) {
         self.apply_changes_to_copy();
         let rows = self.frontier.run_in_transaction(shared_rows).unwrap();

@@ -1,5 +1,4 @@
-//! The canonical form of a URL, in which URLs are compared, stored, hashed and
-//! fetched.
+//! The canonical form of URLs. They are compared, stored, hashed and fetched in this form.
 
 use url::{ParseError, Url};
 
@@ -28,7 +27,7 @@ pub enum UrlRefusal {
 }
 
 impl UrlRefusal {
-    /// The reason code under which a discovered link with this fault is counted as skipped.
+    /// The reason code for counting a discovered link with this fault as skipped.
     pub fn code(&self) -> &'static str {
         match self {
             UrlRefusal::Invalid { .. } => "invalid_url",

@@ -16,7 +16,7 @@ use super::counts::read_lane;
 /// The number of sites read in one transaction.
 const SLICE: i64 = 5_000;
 
-/// The most crawls for which the start of their waiting is remembered. Other crawls count as waiting since now.
+/// The start of waiting is remembered for at most this many crawls. Other crawls count as waiting since now.
 const MOST_REMEMBERED: usize = 20_000;
 
 /// Why a queued task waits. The list is closed; each reason has a label in the metrics.
@@ -238,8 +238,8 @@ impl WaitCounter<'_> {
         sites.collect()
     }
 
-    /// Counts the sites from which nothing is handed out only because no supervisor serves the lane of this crawl.
-    /// Sites that are not due do not count. At most a slice of them is counted.
+    /// Counts the sites where nothing is handed out only because no supervisor serves the lane of this crawl. Sites
+    /// that are not due do not count. At most a slice of them is counted.
     fn count_unserved_due_sites(&self, crawl: i64) -> Result<u64> {
         let sql = "SELECT count(*) FROM (
                        SELECT 1 FROM crawl_sites INDEXED BY crawl_sites_held

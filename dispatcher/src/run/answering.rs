@@ -33,7 +33,7 @@ pub(super) struct CommittedAnswers {
     pub(super) answers: Vec<(Client, Value)>,
 }
 
-/// The ways by which answers are sent: sockets and HTTP.
+/// How answers are sent: over sockets and HTTP.
 pub(super) struct AnswerChannels {
     pub(super) outbox: Outbox,
     pub(super) pending_requests: PendingRequests,

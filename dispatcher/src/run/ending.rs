@@ -17,8 +17,8 @@ const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
 const LAST_READ: Duration = Duration::from_secs(10);
 const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
 
-/// The longest time in which the threads of a fleet's dispatcher end, even if the store is slow or away, because the
-/// fleet waits for the next dispatcher. That one stores what is left, as after a crash.
+/// The threads of a fleet's dispatcher end within this time, even if the store is slow or away, because the fleet waits
+/// for the next dispatcher. That one stores what is left, as after a crash.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long an ending dispatcher waits until its last commit is in the journal. If it does not get there, none of the

@@ -1,4 +1,4 @@
-//! The events that the loop reacts to, and the queues in which some of them wait.
+//! The events that the loop reacts to, and the queues where some of them wait.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};

@@ -124,7 +124,7 @@ async fn write(
     }
 }
 
-/// A crawl in the form in which it is stored. If it has ended, it has the number of its resolved records.
+/// A crawl as it is stored. If it has ended, it has the number of its resolved records.
 async fn with_record_counts(store: &Arc<dyn Store>, crawl: &Crawl) -> Result<Crawl, StoreError> {
     let mut crawl = crawl.clone();
     if crawl.finished_at_ms.is_some() {

@@ -19,8 +19,7 @@ use crate::session::DueMessage;
 use crate::unacknowledged::leases_of;
 
 impl Supervisor {
-    /// The time at which [`Supervisor::send_if_due`] next has a message to send. The simulation advances its clock to
-    /// it.
+    /// When [`Supervisor::send_if_due`] next has a message to send. The simulation advances its clock to this time.
     pub fn next_send_ms(&self) -> u64 {
         self.session.next_send_ms()
     }

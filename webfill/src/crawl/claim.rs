@@ -122,8 +122,7 @@ impl Drop for Claim {
     }
 }
 
-/// The time until which this process holds the claim, shared by the thread that renews it and the thread that watches
-/// the crawl.
+/// Until when this process holds the claim, shared by the thread that renews it and the thread that watches the crawl.
 pub struct Hold {
     /// When the claim ends, in milliseconds since the machine was started.
     until_ms: AtomicU64,

@@ -7,7 +7,7 @@ use webfill_wire::{Outcome, TaskEnd};
 use super::watch::End;
 use crate::summary::{Counters, Summary};
 
-/// A condition under which a finished crawl exits with 1.
+/// A condition that makes a finished crawl exit with 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     /// A mapping found no rows, or never found a field

@@ -101,7 +101,7 @@ pub struct Watch {
     pub count_at: Instant,
     /// The thread that writes values back to the dataset, if there is one.
     pub writing_back: Option<WriteBackThread>,
-    /// The claim to the crawl, with the time until which this process holds it.
+    /// The claim to the crawl, and until when this process holds it.
     pub hold: Arc<Hold>,
     pub was_ours: bool,
 }

@@ -79,9 +79,9 @@ impl Batches {
         self.size = (self.size * 2).min(MAX_REQUESTS);
     }
 
-    /// Takes back a list of which the dispatcher has refused one request, at `index`. None of the list was accepted, so
-    /// the other requests are sent again. Returns the line of the refused request. If the dispatcher did not name it,
-    /// returns `None`, and sends shorter lists to find it.
+    /// Takes back a list after the dispatcher has refused one of its requests, at `index`. None of the list was
+    /// accepted, so the other requests are sent again. Returns the line of the refused request. If the dispatcher did
+    /// not name it, returns `None`, and sends shorter lists to find it.
     pub(super) fn note_refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
         let count = batch.requests.len();
         let blamed = match index {

@@ -68,7 +68,7 @@ pub struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// The endpoints of the dispatchers, of which one serves, and the keys. Without keys, endpoints on other machines
+    /// The endpoints of the dispatchers (one of them serves) and the keys. Without keys, endpoints on other machines
     /// are refused.
     pub fn resolve(&self) -> Result<(Vec<Endpoints>, Option<ClientKeys>), Fault> {
         let settings = Settings::load(self.config.as_deref())?;

@@ -51,7 +51,7 @@ pub struct SiteOptions {
     pub json: bool,
 }
 
-/// The lane in which the pages of a site are fetched.
+/// The lane for fetching the pages of a site.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum SiteLane {
     Http,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use webfill_service::Fault;
 
-/// The true values of all books, from which the pages of the demo are made.
+/// The true values of all books. The pages of the demo are made from these values.
 const TRUTH: &str = include_str!("../../demo/truth.csv");
 
 const SHELF: &str = include_str!("../../demo/shelf.html");

@@ -14,7 +14,7 @@ pub struct Column {
     pub kind: Kind,
     /// Whether all values of the column are lists that come from pages.
     pub is_list: bool,
-    /// The number of decimals with which numbers are written as text; `None`: as they are.
+    /// The number of decimals when numbers are written as text; `None`: as they are.
     pub decimals: Option<usize>,
 }
 
@@ -31,9 +31,9 @@ pub enum ColumnSource {
     Source(String),
     /// The URLs that were supplied with a record.
     Urls,
-    /// The id of the parent: the record for which a row's page was fetched.
+    /// The id of the parent: the record that a row's page was fetched for.
     ParentId,
-    /// A field of the parent: the record for which a row's page was fetched.
+    /// A field of the parent: the record that a row's page was fetched for.
     ParentField(String),
     /// The time since which a row is gone from its list.
     GoneAt,
@@ -46,7 +46,8 @@ pub enum Kind {
     /// A 64-bit integer that a double cannot represent exactly.
     LargeInteger,
     Number,
-    /// Numbers, some of which fit neither a 64-bit integer nor a double. They are stored as the text of their digits.
+    /// Numbers, including some that fit neither a 64-bit integer nor a double. They are stored as the text of their
+    /// digits.
     Digits,
     /// A text of digits that are too many for a JSON number. With numbers in the same column it counts as a number,
     /// with texts as a text.
@@ -136,7 +137,7 @@ pub struct Field {
     pub kind: Option<Kind>,
     /// Whether any page has given a list as the value.
     pub has_lists: bool,
-    /// The number of decimals with which numbers are written as text; `None`: as they are.
+    /// The number of decimals when numbers are written as text; `None`: as they are.
     pub decimals: Option<usize>,
 }
 
@@ -256,7 +257,7 @@ pub fn urls_of_record(record: &Value) -> Vec<String> {
     urls
 }
 
-/// The largest integer up to which doubles represent every integer.
+/// Doubles represent every integer up to this one.
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
 /// Whether a text is a number with too many digits for a JSON number.

@@ -76,7 +76,7 @@ impl NumberKinds {
         }
     }
 
-    /// The number of decimals with which numbers are written as text; `None` if they are written unchanged.
+    /// The number of decimals when numbers are written as text; `None` if they are written unchanged.
     pub fn decimals(&self) -> Option<usize> {
         match &self.texts {
             Texts::Numbers { decimals, .. } if self.has_numbers() => Some(decimals.unwrap_or(0)),

@@ -14,7 +14,7 @@ const MOST_VALUE_BYTES: usize = 4 << 10;
 /// The most unreadable pages that are listed, and the most truncated files.
 const MOST_LISTED: usize = 20;
 
-/// The name under which pages are counted that no mapping has read, neither in the crawl nor now.
+/// The name for counting pages that no mapping has read, neither in the crawl nor now.
 const NO_MAPPING: &str = "(none)";
 
 /// Why a kept page was left out.

@@ -12,7 +12,7 @@ use webfill_urls::chained_hash;
 
 use crate::seeds::Mark;
 
-/// A position in the input of a crawl, up to which seeds were read.
+/// A position in the input of a crawl. Seeds were read up to this position.
 #[derive(Debug, Clone, Copy)]
 pub struct Position {
     /// How often the input was read from its start although a part of it had already been fed.
@@ -21,7 +21,7 @@ pub struct Position {
     /// shows which lines in the store belong to this input.
     beginning: u64,
     mark: Mark,
-    /// Whether the input consists of lines, of which several may have the same record. In a dataset, each document is a
+    /// Whether the input consists of lines. Several lines may have the same record. In a dataset, each document is a
     /// separate record.
     has_lines: bool,
 }
@@ -116,7 +116,7 @@ impl Position {
         }
     }
 
-    /// The number by which the store identifies a line of the input; `None` if the input does not consist of lines.
+    /// The number that identifies a line of the input in the store; `None` if the input does not consist of lines.
     pub fn line_key(&self, line: u64) -> Option<u64> {
         self.has_lines
             .then(|| encode_parts(self.reading, self.beginning, line))

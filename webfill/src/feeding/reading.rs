@@ -68,8 +68,8 @@ impl Seeds {
         })
     }
 
-    /// Sets which cells of the input are split into lists: those of fields for which mappings yield several values.
-    /// Without a separator, none are split.
+    /// Sets which cells of the input are split into lists: those of fields where mappings yield several values. Without
+    /// a separator, none are split.
     pub fn set_list_cells(
         &mut self,
         mappings: &MappingSet,

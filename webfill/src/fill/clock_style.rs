@@ -1,4 +1,4 @@
-//! The format in which a column has times of day.
+//! The format of the times of day in a column.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Decides for each cell whether and with which value it is filled. `judgement.rs` judges how likely values are right.
+//! Decides for each cell whether it is filled, and with which value. `judgement.rs` judges how likely values are right.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -115,7 +115,7 @@ pub fn write_doubts(
     write_atomically(&project.doubts_file(), &text)
 }
 
-/// A doubt in the form in which people see it.
+/// A doubt as people see it.
 fn shown_doubt(sources: &Sources<'_>, cell: &Cell) -> review::ShownDoubt {
     let lines = sources.lines(cell);
     let line = &lines[0];

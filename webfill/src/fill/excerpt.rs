@@ -105,7 +105,7 @@ fn texts(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The positions at which a text contains a value that is not a part of a longer word or number.
+/// The positions where a text contains a value that is not a part of a longer word or number.
 fn value_positions(text: &str, value: &str) -> impl Iterator<Item = usize> {
     let places = text.match_indices(value).map(|(at, _)| at);
     places.filter(move |&at| {

@@ -19,7 +19,7 @@ use super::table::{Refused, Table};
 pub struct Verdict {
     pub cells: Vec<Cell>,
     pub judgement: Judgement,
-    /// The numbers by which the judgement identifies sites.
+    /// The numbers that identify sites in the judgement.
     sites: BTreeMap<String, u32>,
 }
 
@@ -298,7 +298,7 @@ fn intern_site(sites: &mut BTreeMap<String, u32>, url: &str) -> u32 {
     *sites.entry(site.unwrap_or_default()).or_insert(next)
 }
 
-/// The evidence by which the chains of a learned mapping were chosen.
+/// The evidence for the choice of the chains of a learned mapping.
 fn chosen_chains(
     table: &Table,
     mappings: &Mappings,

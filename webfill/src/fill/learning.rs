@@ -66,8 +66,8 @@ pub fn learn_unmapped_pages(
     Ok(has_new)
 }
 
-/// The key under which the tried pages of a site are stored if they have a new kind of URL. Tried pages of other
-/// layouts are stored under the name of the site.
+/// The key for storing the tried pages of a site if they have a new kind of URL. Tried pages of other layouts are
+/// stored under the name of the site.
 fn new_kind_name(site: &str) -> String {
     format!("{site} new")
 }
@@ -158,7 +158,7 @@ fn pages_of_sites_learned_from_few(
     there
 }
 
-/// The pages of these links for which there is no mapping, by site.
+/// The pages of these links that have no mapping, by site.
 fn pages_without_mapping(
     table: &Table,
     pages: &Pages<'_>,
@@ -179,7 +179,7 @@ fn pages_without_mapping(
     wanted
 }
 
-/// The pages of further layouts: pages on which nothing is read although their rows have known values. Sites with a
+/// The pages of further layouts: pages where nothing is read although their rows have known values. Sites with a
 /// person's mappings and pages that were tried before are left out.
 pub fn pages_of_other_layouts(
     table: &Table,

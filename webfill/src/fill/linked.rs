@@ -95,7 +95,7 @@ fn links_of(pages: &[GatheredPage]) -> Vec<Vec<String>> {
     links.collect()
 }
 
-/// The number of fields to fill for which the row of a page has known values, but its mapping reads none.
+/// The number of fields to fill where the row of a page has known values, but the page's mapping reads none.
 fn count_missing_fields(table: &Table, page: &Page, learned: &Learned) -> usize {
     let found = fields_of(page, learned);
     let to_fill = table.fields.iter().filter(|field| field.has_gaps);

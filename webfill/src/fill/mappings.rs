@@ -122,7 +122,7 @@ impl Mappings {
         chain.unwrap_or_default()
     }
 
-    /// Whether a site has mappings, all of which were learned.
+    /// Whether a site has mappings, and all of them were learned.
     pub fn has_only_learned_mappings(&self, site: &str) -> bool {
         let of_site = |origin: &&Origin| origin.site == site;
         let files = self.files_of(site);

@@ -294,7 +294,7 @@ impl<'o> Pages<'o> {
             }
         }
         if !orders.failed.is_empty() {
-            // A crawl in which failed pages are queued again requests all of its failed pages.
+            // A crawl where failed pages are queued again requests all of its failed pages.
             self.asked.extend(self.stored.failing.iter().cloned());
         }
         self.asked.extend(wanted.iter().cloned());

@@ -17,7 +17,7 @@ const KNOWN: usize = 8;
 /// The least share of known values that must be different from each other.
 const DIFFERENT: f64 = 0.9;
 
-/// The highest probability with which a placeholder may be missing, by chance, from the pages of all rows with known
+/// The highest accepted probability that a placeholder is missing, by chance, from the pages of all rows with known
 /// values.
 const BY_CHANCE: f64 = 0.01;
 

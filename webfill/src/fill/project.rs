@@ -107,7 +107,7 @@ impl Project {
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// The file with the name of the table to which the folder belongs.
+    /// The file with the name of the table that the folder belongs to.
     fn owner_file(&self) -> PathBuf {
         self.folder.join("table.txt")
     }
@@ -170,7 +170,7 @@ impl Project {
         self.folder.join("review.json")
     }
 
-    /// The file to which the review in the dashboard appends its answers.
+    /// The file that the review in the dashboard appends its answers to.
     pub fn review_answers_file(&self) -> PathBuf {
         self.folder.join("review.jsonl")
     }

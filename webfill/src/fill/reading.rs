@@ -75,7 +75,7 @@ pub struct UnreadValue {
 /// Some known values of a column.
 struct Column {
     values: Vec<OtherValue>,
-    /// The share of the column's rows from which these values were taken.
+    /// The share of the column's rows that these values were taken from.
     taken: f32,
 }
 

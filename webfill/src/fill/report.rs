@@ -357,7 +357,7 @@ fn choose_examples<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
     cells[..least].iter().copied().chain(spread).collect()
 }
 
-/// The meaning of the reason for which a gap stays.
+/// The meaning of the reason why a gap stays.
 fn meaning_of_state(state: State) -> &'static str {
     match state {
         State::Conflicting => "several values were read, and none is sure enough",

@@ -21,7 +21,7 @@ const MOST_LISTED: usize = 5_000;
 /// The largest size of the list, in bytes.
 const MOST_BYTES: usize = 16 << 20;
 
-/// A doubt in the form in which a person sees it.
+/// A doubt as a person sees it.
 #[derive(Debug, Serialize)]
 pub struct ShownDoubt {
     pub row: u64,

@@ -119,7 +119,7 @@ fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
 struct Step {
     present: PathBuf,
     next: PathBuf,
-    /// The path to which the present file is moved; `None` if it is not kept.
+    /// The path the present file is moved to; `None` if it is not kept.
     former: Option<PathBuf>,
 }
 

@@ -177,7 +177,7 @@ fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decod
     })
 }
 
-/// The text of a document, to which a crawl with `--documents` would apply a mapping.
+/// The text of a document. A crawl with `--documents` would apply a mapping to this text.
 fn decode_document(report: Report) -> Result<Decoded, String> {
     match report.status {
         Status::Text | Status::NoText => Ok(Decoded {

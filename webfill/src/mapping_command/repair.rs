@@ -175,7 +175,7 @@ impl BrokenMapping {
         self.declared.iter().filter(is_broken).cloned().collect()
     }
 
-    /// The pages on which the mapping does not read a field as before. Pages that are better evidence come first.
+    /// The pages where the mapping does not read a field as before. Pages that are better evidence come first.
     fn pages_to_relearn(
         &self,
         evidence: &Evidence,

@@ -12,7 +12,7 @@ use crate::cli::MappingTestOptions;
 
 /// A page to read.
 pub struct Source {
-    /// The name by which messages mention the page.
+    /// What messages call the page.
     pub name: String,
     pub place: SourcePlace,
     pub url: Option<Url>,
@@ -21,7 +21,7 @@ pub struct Source {
     pub is_found: bool,
 }
 
-/// The place from which a page is read.
+/// Where a page is read from.
 pub enum SourcePlace {
     /// The path of a file; `-` is standard input.
     File(PathBuf),

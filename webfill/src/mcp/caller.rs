@@ -48,7 +48,7 @@ impl Caller {
         let _ = self.peer.notify_progress(progress).await;
     }
 
-    /// The time at which a wait of this many seconds ends.
+    /// When a wait of this many seconds ends.
     pub fn deadline(seconds: u64) -> tokio::time::Instant {
         tokio::time::Instant::now() + Duration::from_secs(seconds.min(LONGEST_WAIT))
     }

@@ -140,7 +140,7 @@ fn dispatcher_setup(
     })
 }
 
-/// The setup of the journal, through which a second dispatcher can take over; `None` if the settings want no journal.
+/// The setup of the journal, which lets a second dispatcher take over; `None` if the settings want no journal.
 /// `webfill crawl` has one dispatcher, which needs none.
 fn journal_setup(
     settings: &Settings,
@@ -226,7 +226,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
     })
 }
 
-/// The mappings in the form in which they are sent to supervisors.
+/// The mappings as they are sent to supervisors.
 pub fn to_distributed_mappings(mappings: &MappingSet) -> Mappings {
     let sources = mappings.sources().iter().map(|source| MappingSource {
         name: source.name.clone(),

@@ -44,7 +44,7 @@ pub(crate) struct Line {
 
 pub(crate) enum LineText {
     Whole(Vec<u8>),
-    /// A line that is too long, or during which the input failed. After a failure, no line follows.
+    /// A line that is too long, or where the input failed. After a failure, no line follows.
     Broken {
         reason: String,
         beginning: Vec<u8>,

@@ -117,7 +117,7 @@ pub fn check_contact(text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// The message with which settings with this text are refused.
+    /// The message that refuses settings with this text.
     fn refusal_message(text: &str) -> String {
         let settings: Settings = toml::from_str(text).unwrap();
         check(&settings).unwrap_err().message

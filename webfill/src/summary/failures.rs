@@ -10,7 +10,7 @@ use webfill_wire::Outcome;
 /// The most sites that the summary names.
 const SITES_NAMED: usize = 5;
 
-/// The way in which a URL failed.
+/// How a URL failed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Failure {
     outcome: &'static str,
@@ -50,7 +50,7 @@ impl fmt::Display for Failure {
 /// The final failures of a crawl.
 #[derive(Debug, Clone, Default)]
 pub struct Failures {
-    /// The number of failed URLs, by the way in which they failed.
+    /// The number of failed URLs, by how they failed.
     pub by_kind: BTreeMap<Failure, u64>,
     /// The number of records without a reachable URL.
     pub dead_records: u64,

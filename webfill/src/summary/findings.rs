@@ -94,7 +94,7 @@ impl Findings {
         names.into_iter().map(field).collect()
     }
 
-    /// A field for which a mapping has found a value on no page or in no row; `None` if there is no such field.
+    /// A field whose mapping has found its value on no page or in no row; `None` if there is no such field.
     pub fn empty_field(&self) -> Option<String> {
         self.counts.mappings.iter().find_map(|(mapping, counts)| {
             let mut fields = self.fields(mapping, counts).into_iter();

@@ -13,7 +13,7 @@ pub struct Scripts {
     /// Sites whose pages are empty without their scripts. Only if the crawl had no browser.
     #[serde(default)]
     pub wanted: ScriptedSites,
-    /// Sites whose pages run scripts, and from which their mapping reads nothing. Only if the crawl had no browser.
+    /// Sites whose pages run scripts and whose mapping reads nothing from them. Only if the crawl had no browser.
     #[serde(default)]
     pub perhaps: ScriptedSites,
     /// Sites whose pages were filled by scripts.

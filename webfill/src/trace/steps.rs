@@ -95,7 +95,7 @@ impl Step {
         }
     }
 
-    /// The sort key: the time, then the order in which the steps were found.
+    /// The sort key: the time, then the order the steps were found in.
     pub(super) fn sort_key(&self) -> (i64, usize) {
         let at_ms = parse_iso_time(&self.at).unwrap_or(0);
         let at_us = at_ms.saturating_mul(1_000) + microseconds(&self.at);

@@ -12,7 +12,7 @@ pub struct Document {
     pub text: String,
 }
 
-/// A piece of a document, with the number of the line on which it begins.
+/// A piece of a document, with the number of the line where it begins.
 pub struct Piece<'d> {
     pub line: usize,
     pub text: &'d str,

@@ -17,7 +17,7 @@ struct Module {
     items: HashSet<String>,
     /// The names that the module imports or re-exports, each with its path and whether it is re-exported.
     imports: HashMap<String, (Path, bool)>,
-    /// The modules from which everything is imported (`use module::*`).
+    /// The modules that everything is imported from (`use module::*`).
     globs: Vec<Path>,
     /// The submodules that exist only for tests.
     test_modules: Vec<String>,

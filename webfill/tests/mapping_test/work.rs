@@ -1,4 +1,4 @@
-//! A folder with mappings and pages, in which the binary is run.
+//! A folder with mappings and pages to run the binary in.
 
 use std::path::Path;
 use std::process::Command;

@@ -17,7 +17,7 @@ pub(super) struct JudgedMapping {
     /// The stored revision; 0 if nothing is stored.
     pub(super) revision: u64,
     pub(super) is_unsaved: bool,
-    /// When the alert was raised for which enough sample pages have been kept already.
+    /// The time of the alert that already has enough kept sample pages.
     pinned: Option<String>,
     /// Reports to send once the state is stored.
     events: Vec<(Owner, Event)>,

@@ -37,7 +37,7 @@ pub struct CoreSettings {
 /// The process's observations, and its time limit for one turn of the loop.
 #[derive(Default)]
 pub struct Environment {
-    /// The time at which a step must stop and leave the rest to the next turn of the loop.
+    /// When a step must stop and leave the rest to the next turn of the loop.
     pub turn_end: TurnDeadline,
     /// Why nothing is handed out or fed, in words: a disk has too little room.
     pub low_disk: Option<String>,

@@ -15,7 +15,7 @@ pub struct Counters {
     pub handed_out: u64,
     /// Tasks given back without an outcome.
     pub returned: u64,
-    /// Outcomes after which the task was retried.
+    /// Outcomes whose task was retried.
     pub retried: u64,
     /// Outcomes that are ignored, because their lease was no longer in force.
     pub stale: u64,

@@ -61,7 +61,7 @@ pub(super) fn queue_unlinked_pages(
     Ok(has_more)
 }
 
-/// The time until which all remaining sites of the crawls back off, if it is more than `patience_ms` away.
+/// The end of the common backoff of all remaining sites of the crawls, if it is more than `patience_ms` away.
 pub(super) fn common_backoff_end_ms(
     cx: &mut Context,
     crawls: &[CrawlKey],

@@ -51,7 +51,7 @@ pub(super) struct Notifications {
     due_at_ms: i64,
     judge_at_ms: i64,
     sweep_at_ms: i64,
-    /// The position up to which events of a watch were reported, as stored.
+    /// How far events of a watch were reported, as stored.
     reported: BTreeMap<(String, NotificationTime), Reported>,
     /// The known changes of each watch, by its name, and the open questions to the store.
     reading: BTreeMap<String, ChangesReader>,

@@ -30,7 +30,7 @@ pub(super) struct CrawlPaces {
 struct PaceSamples {
     from: PaceSample,
     between: PaceSample,
-    /// The last sample in which the number had changed.
+    /// The last sample where the number had changed.
     changed: PaceSample,
     last_ms: i64,
 }

@@ -41,8 +41,8 @@ struct Recall {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AwaitedConfirmation {
-    /// The number of the message that carried the recall, in the session in which it was sent; `None` if the
-    /// supervisor was not connected or has begun another session since.
+    /// The number, in its session, of the message that carried the recall; `None` if the supervisor was not connected
+    /// or has begun another session since.
     message: Option<u64>,
     /// When the supervisor's lease is over.
     until_ms: i64,
@@ -109,7 +109,7 @@ impl Recalls {
         });
     }
 
-    /// The earliest time at which a recall (revocation of leased tasks) ends without further confirmations.
+    /// The earliest end of a recall (revocation of leased tasks) without further confirmations.
     pub(super) fn next_deadline_ms(&self) -> Option<i64> {
         let ends = self.under_way.values().filter_map(|recall| {
             let ends = recall.awaited.values().map(|awaited| awaited.until_ms);

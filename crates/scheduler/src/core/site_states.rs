@@ -14,7 +14,7 @@ const STATES_EVERY_MS: i64 = 500;
 /// The maximum number of states in one batch.
 const STATES_AT_ONCE: usize = 500;
 
-/// The position up to which states were passed to the store writer, and when to pass on the next.
+/// How far states were passed to the store writer, and when to pass on the next.
 #[derive(Debug, Default)]
 pub(super) struct SiteStateWrites {
     next_ms: i64,

@@ -63,8 +63,8 @@ fn handle_hello(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     if cx.seconds_until_admission(now_ms) > 0 {
-        // The hello gets no answer, because an answer would prolong the supervisor's lease, under which it may hold
-        // tasks of the former dispatcher.
+        // The hello gets no answer, because an answer would prolong the supervisor's lease, and the supervisor may hold
+        // tasks of the former dispatcher under this lease.
         return Ok(());
     }
     match cx.dispatch.fleet.check_hello(hello) {

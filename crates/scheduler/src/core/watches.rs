@@ -56,7 +56,7 @@ pub(super) struct Watches {
 
 #[derive(Debug)]
 pub(super) struct WatchEntry {
-    /// The latest version of the watch, with which its next run begins.
+    /// The latest version of the watch. The next run begins with this version.
     pub(super) watch: Watch,
     paused: bool,
     since_ms: i64,

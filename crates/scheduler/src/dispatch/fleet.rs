@@ -86,8 +86,7 @@ impl Fleet {
         3 * self.lease_ms / 10
     }
 
-    /// Adds a supervisor that was known before the dispatcher's start. The time for which it was silent before the
-    /// start counts.
+    /// Adds a supervisor that was known before the dispatcher's start. Its silence before the start counts.
     pub(super) fn add_awaited(&mut self, kept: SavedSupervisor, now_ms: i64) {
         let supervisor = Supervisor {
             instance: kept.instance,

@@ -14,7 +14,7 @@ const DRAW_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Which supervisor gets the next task of a site.
 enum NextReceiver {
-    /// The present owner, or the one to which the site moves now.
+    /// The present owner, or the one the site moves to now.
     Owner(String),
     /// Another supervisor, once the owner holds no more leases of the site.
     NotYet,
@@ -27,7 +27,7 @@ impl Dispatch {
     /// site that has been due longest. `None` when no site is ready or no supervisor has credit. If no machine
     /// reaches the web, the site is drawn at random.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
-        // The lanes in which no supervisor accepts tasks of a new site.
+        // The lanes where no supervisor accepts tasks of a new site.
         let mut full = BTreeSet::new();
         self.update_balance(now_ms);
         while let Some(id) = self.next_ready_site(&full, now_ms) {
@@ -121,8 +121,8 @@ impl Dispatch {
         next.map_or(Lane::Http, |turn| turn.lane)
     }
 
-    /// The lane from which a site's new owner is chosen. If no supervisor has a browser, any lane will do: the frontier
-    /// hands out no task that needs one, and the site skips such tasks.
+    /// The lane to choose a site's new owner from. If no supervisor has a browser, any lane will do: the frontier hands
+    /// out no task that needs one, and the site skips such tasks.
     fn lane_of_new_owner(&self, needed: Lane) -> Lane {
         let is_open = |lane| self.fleet.online_in(lane).next().is_some();
         let has_http = is_open(Lane::Http) || !is_open(Lane::Browser);

@@ -218,7 +218,7 @@ impl Groups {
         self.plan_call(group);
     }
 
-    /// Moves the time of the group's next request behind `requests` requests, the first of which starts at `start_ms`.
+    /// Moves the time of the group's next request behind `requests` requests. The first of them starts at `start_ms`.
     pub(super) fn put_off_next_start(&mut self, group: &Group, requests: u32, start_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
         let state = self.state_or_insert(group);
@@ -264,7 +264,7 @@ impl Groups {
             })
     }
 
-    /// Updates the time at which a group next calls one of its waiting sites.
+    /// Updates when a group next calls one of its waiting sites.
     fn plan_call(&mut self, group: &Group) {
         let in_flight = self.max_in_flight();
         let Some(state) = self.groups.get_mut(group) else {

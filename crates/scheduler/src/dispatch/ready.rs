@@ -25,7 +25,7 @@ const MANY_CRAWLS: usize = 4_096;
 pub(super) struct ReadyPosition {
     turn: Turn,
     due_at_ms: i64,
-    /// The lane in which the site waits until a supervisor accepts tasks; `None`: it does not wait.
+    /// The lane where the site waits until a supervisor accepts tasks; `None`: it does not wait.
     awaits: Option<Lane>,
 }
 

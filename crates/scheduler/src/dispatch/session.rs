@@ -176,7 +176,7 @@ impl Session {
         self.pages
     }
 
-    /// The number up to which all outcomes have arrived.
+    /// All outcomes up to this number have arrived.
     pub(super) fn outcomes_heard(&self) -> u64 {
         self.outcomes.complete()
     }

@@ -19,7 +19,7 @@ pub(super) struct Site {
     pub(super) name: String,
     pub(super) clock: Clock,
     pub(super) rule: SiteRule,
-    /// The end of the site's backoff, after which a single task tests the site. `None`: the site is open.
+    /// The end of the site's backoff. After that, a single task tests the site. `None`: the site is open.
     pub(super) backoff_until_ms: Option<i64>,
     /// Whether the site's tasks end without a request.
     pub(super) is_unreachable: bool,
@@ -41,7 +41,7 @@ pub(super) struct Site {
     pub(super) ready_from_ms: Option<i64>,
     /// The site's position among the ready sites, if it is one.
     pub(super) place: Option<ReadyPosition>,
-    /// The group of sites with which it shares limits.
+    /// The group of sites it shares limits with.
     pub(super) group: Option<Group>,
     /// The site's position in its group, if it waits there.
     pub(super) place_in_group: Option<groups::GroupPosition>,
@@ -51,7 +51,7 @@ pub(super) struct Site {
     pub(super) next: Option<Turn>,
     /// Whether the next task needs another owner, so that the present owner gets no more tasks.
     pub(super) awaits_new_owner: bool,
-    /// The crawl for which the site was loaded into memory.
+    /// The crawl the site was loaded into memory for.
     pub(super) admitted_for: Option<CrawlKey>,
     /// Whether the time of the last request is sent with the next task, because the worker may not know it.
     pub(super) sends_last_request: bool,
@@ -127,8 +127,8 @@ impl Site {
         from_ms.max(self.put_off_until_ms)
     }
 
-    /// When the site's next task may be handed out, apart from its clock: after its block, its backoff, and the time
-    /// for which it is set aside.
+    /// When the site's next task may be handed out, apart from its clock: after its block, its backoff, and the time it
+    /// is set aside for.
     fn held_until_ms(&self) -> i64 {
         let blocked_until_ms = self.rule.block_until_ms.unwrap_or(0);
         let backoff_until_ms = self.backoff_until_ms.unwrap_or(0);

@@ -11,7 +11,7 @@ use crate::frontier::{CLOCK_SLACK_MS, SiteId};
 pub(super) struct Supervisor {
     pub(super) instance: u64,
     pub(super) longest_request_ms: u64,
-    /// When the heartbeat or hello arrived from which the lease counts.
+    /// The lease counts from the heartbeat or hello that arrived at this time.
     pub(super) heard_ms: i64,
     /// `None` until a supervisor from before the dispatcher's start says hello.
     pub(super) session: Option<Session>,

@@ -46,7 +46,7 @@ struct LimitedApplication {
     /// The tokens in the bucket as of `tokens_at_ms`; each is worth a page.
     tokens: f64,
     tokens_at_ms: i64,
-    /// Crawls that wait until the limits allow further tasks, each with the last site at which it was let continue.
+    /// Crawls that wait until the limits allow further tasks, each with the last site where it was allowed to continue.
     held: VecDeque<(CrawlKey, i64)>,
     in_line: HashSet<CrawlKey>,
 }
@@ -130,8 +130,8 @@ impl LimitedApplications {
         }
     }
 
-    /// Makes a crawl wait until the limits of its application allow further tasks. `last_site`: the last site at which
-    /// it was let continue.
+    /// Makes a crawl wait until the limits of its application allow further tasks. `last_site`: the last site where it
+    /// was allowed to continue.
     pub(super) fn hold(&mut self, app: &str, crawl: CrawlKey, last_site: i64) {
         if let Some(application) = self.apps.get_mut(app)
             && application.in_line.insert(crawl)
@@ -175,7 +175,7 @@ impl LimitedApplications {
         freed
     }
 
-    /// The next time at which a limit of pages per second lets a waiting crawl continue.
+    /// When a limit of pages per second next lets a waiting crawl continue.
     pub(super) fn next_allowance_ms(&self) -> Option<i64> {
         let waiting = self
             .apps

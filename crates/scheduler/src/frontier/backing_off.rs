@@ -112,8 +112,8 @@ impl SiteStates<'_> {
         })
     }
 
-    /// The time at which the first queued task of a crawl may be handed out. `None` if it is not later than `ms`. A
-    /// later time means that all of the crawl's sites back off, or all of its tasks wait for retries.
+    /// When the first queued task of a crawl may be handed out. `None` if this is not later than `ms`. A later time
+    /// means that all of the crawl's sites back off, or all of its tasks wait for retries.
     pub fn first_handout_after(
         &mut self,
         crawl: CrawlKey,
@@ -149,8 +149,8 @@ impl SiteStates<'_> {
     }
 }
 
-/// Called when a person queues a site's finished tasks again. Opens an unreachable site, at which these tasks would
-/// end without a request. A backoff continues.
+/// Called when a person queues a site's finished tasks again. Opens an unreachable site, where these tasks would end
+/// without a request. A backoff continues.
 pub(super) fn end_backoff_if_unreachable(
     cx: &mut Context,
     site: SiteId,

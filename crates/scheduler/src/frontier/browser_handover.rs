@@ -180,8 +180,8 @@ pub(super) fn findings_for_worker(cx: &Context, site: SiteId, name: &str) -> Opt
 /// The maximum number of kinds of pages distinguished per site.
 pub(super) const MOST_KINDS: usize = 16;
 
-/// The maximum number of sites for which it is kept whether pages need their scripts. Pages of further sites are kept
-/// as they are without a browser.
+/// The maximum number of sites with a record of whether pages need their scripts. Pages of further sites are kept as
+/// they are without a browser.
 pub(super) const MOST_SITES: usize = 50_000;
 
 /// If this many consecutive kinds of a mapping's pages were not helped by browsers, its pages are no longer handed on,

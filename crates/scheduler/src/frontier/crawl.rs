@@ -23,7 +23,7 @@ pub(super) struct Crawl {
     pub(super) spec: CrawlSpec,
     pub(super) scope: Scope,
     pub(super) status: CrawlStatus,
-    /// If the crawl is over: the outcome with which its queued tasks will end.
+    /// If the crawl is over: the outcome its queued tasks will end with.
     pub(super) ended: Option<Outcome>,
     /// Whether the crawl is paused, so that none of its tasks is handed out.
     pub(super) paused: bool,
@@ -65,7 +65,7 @@ impl Crawl {
         (1 + bytes / BYTES_OF_A_CRAWL + self.spec.allowed_domains.len() / 10).min(HEAVIEST)
     }
 
-    /// If the crawl is over: the outcome with which its queued tasks end.
+    /// If the crawl is over: the outcome its queued tasks end with.
     pub(super) fn ending_outcome(&self, wall_ms: i64) -> Option<Outcome> {
         let expired = self
             .spec

@@ -1,5 +1,5 @@
-//! The epochs of this file: each start of a dispatcher on it begins one, and each lease belongs to the epoch in which
-//! it was made.
+//! The epochs of this file: each start of a dispatcher on it begins one, and each lease belongs to the epoch it was
+//! made in.
 //!
 //! An epoch is a number that is greater than those of all earlier starts, including starts on other copies of the
 //! file. It is the time of the start, by the wall clock, unless the clock was set back. So an outcome of a task that

@@ -41,7 +41,7 @@ pub struct DeadRecord {
     pub sign: Option<String>,
 }
 
-/// A part of a list, and the position at which the next part begins, if there is one.
+/// A part of a list, and the position where the next part begins, if there is one.
 pub type ListPage<T> = (Vec<T>, Option<i64>);
 
 impl Reports<'_> {

@@ -24,7 +24,7 @@ use super::{
 /// tasks to hand out. It bounds the duration of a call.
 const MOST_PASSED: usize = 1_000;
 
-/// The maximum number of crawls at a site that are looked up at a time, in the order in which they are next.
+/// The maximum number of crawls at a site that are looked up at a time, in the order of their turns.
 pub(super) const MOST_CRAWLS: usize = 16;
 
 /// The progress of one call of [`Tasks::lease`].
@@ -177,9 +177,9 @@ fn lease_by_turns(
     Ok(())
 }
 
-/// The crawls at a site in the order in which one of their tasks may go first after a backoff, whatever their
-/// priority and lane. The crawl with the least-tried task comes first; of several such crawls, the one that has
-/// waited longest. So pages that always fail do not make another crawl's pages fail.
+/// The crawls at a site in the order of their turns to have a task go first after a backoff, whatever their priority
+/// and lane. The crawl with the least-tried task comes first; of several such crawls, the one that has waited longest.
+/// So pages that always fail do not make another crawl's pages fail.
 fn turns_for_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
     let mut turns = Vec::new();
     for turn in sites::turns_by_waiting_time(&cx.db, site, MOST_CRAWLS)? {

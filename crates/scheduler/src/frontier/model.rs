@@ -106,7 +106,7 @@ pub struct Refused {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backfill {
     pub task: TaskId,
-    /// The canonical URL under which the page was stored.
+    /// The canonical URL the page was stored under.
     pub url: String,
     pub depth: u16,
     pub record: String,
@@ -121,7 +121,7 @@ pub struct Leased {
     pub url: String,
     pub depth: u16,
     pub priority: u8,
-    /// The URL of the page on which the task's link was found.
+    /// The URL of the page where the task's link was found.
     pub parent: Option<String>,
     /// The records that the page may fill, complete or not.
     pub records: Vec<String>,
@@ -131,7 +131,7 @@ pub struct Leased {
     pub attrs: Option<String>,
     /// Earlier attempts that failed and were retried, oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// For a task of an unreachable site: the outcome with which it ends, without a request.
+    /// For a task of an unreachable site: the outcome it ends with, without a request.
     pub unreachable: Option<Outcome>,
 }
 
@@ -228,7 +228,7 @@ pub enum Completion {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompletionTally {
     pub crawl: CrawlKey,
-    /// The canonical URL under which the page was stored.
+    /// The canonical URL the page was stored under.
     pub url: String,
     pub depth: u16,
     /// The incomplete records that did not need the page yet when it was handed out. The stored page is to be applied
@@ -286,7 +286,7 @@ pub struct SiteDue {
     pub name: String,
     pub clock: Clock,
     pub rule: SiteRule,
-    /// The end of the site's backoff, after which a single task tests the site. `None`: the site is open.
+    /// The end of the site's backoff. After that, a single task tests the site. `None`: the site is open.
     pub backoff_until_ms: Option<i64>,
     /// Whether the site's tasks end without a request, until only later ones are left.
     pub is_unreachable: bool,
@@ -340,7 +340,7 @@ impl CappedCount {
     }
 }
 
-/// The data that a candidate's task inherits from the page on which the candidate was found.
+/// The data that a candidate's task inherits from the page where the candidate was found.
 #[derive(Clone, Copy)]
 pub(super) struct LinkContext<'a> {
     pub(super) kind: LinkKind,

@@ -63,7 +63,7 @@ impl Crawls<'_> {
         })
     }
 
-    /// Stores an `attrs` object, to which candidates can refer.
+    /// Stores an `attrs` object that candidates can refer to.
     pub fn insert_attrs(&mut self, json: &str) -> Result<AttrsId, FrontierError> {
         self.0.run("keep attributes", |cx| {
             let sql = "INSERT INTO attrs (json) VALUES (?1)";
@@ -71,7 +71,7 @@ impl Crawls<'_> {
         })
     }
 
-    /// The outcome with which a crawl's queued tasks end, if it was stopped or has expired.
+    /// The outcome a crawl's queued tasks end with, if the crawl was stopped or has expired.
     pub fn end_outcome(&mut self, key: CrawlKey) -> Result<Option<Outcome>, FrontierError> {
         Ok(self.0.crawl(key)?.ended)
     }

@@ -277,7 +277,7 @@ fn write_history(
     Ok(())
 }
 
-/// The plans of the sites at which a batch queues tasks of a run.
+/// The plans of the sites where a batch queues tasks of a run.
 #[derive(Default)]
 pub(super) struct Ranks {
     plans: BTreeMap<SiteId, Plan>,

@@ -1,4 +1,4 @@
-//! The sites at which a crawl has queued tasks, and why these wait, for people who ask why a crawl makes no progress.
+//! The sites where a crawl has queued tasks, and why these wait, for people who ask why a crawl makes no progress.
 
 use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{BackoffReason, CrawlKey};
@@ -8,7 +8,7 @@ use super::parts::Reports;
 use super::site_states::read_reason;
 use super::{FrontierError, crawl_rows};
 
-/// A site at which a crawl has queued tasks, as stored. If the site is in memory, its clock may have moved since.
+/// A site where a crawl has queued tasks, as stored. If the site is in memory, its clock may have moved since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueuedSite {
     pub id: SiteId,
@@ -40,7 +40,7 @@ pub struct QueuedSite {
 const TRIES_COUNTED: i64 = 10;
 
 impl Reports<'_> {
-    /// Up to `most` sites at which a crawl has queued tasks; a crawl may have a million.
+    /// Up to `most` sites where a crawl has queued tasks; a crawl may have a million.
     pub fn queued_sites(
         &mut self,
         crawl: CrawlKey,
@@ -54,7 +54,7 @@ impl Reports<'_> {
         })
     }
 
-    /// A site at which a crawl has queued tasks; `None` if the crawl has nothing queued there.
+    /// A site where a crawl has queued tasks; `None` if the crawl has nothing queued there.
     pub fn queued_site(
         &mut self,
         crawl: CrawlKey,
@@ -85,7 +85,7 @@ impl Reports<'_> {
     }
 }
 
-/// The statement that selects the sites at which a crawl has queued tasks. Further conditions may be appended.
+/// The statement that selects the sites where a crawl has queued tasks. Further conditions may be appended.
 fn select_queued_sites() -> String {
     format!(
         "SELECT sites.id, name, crawl_sites.queued, crawl_sites.top_priority = 0, due_at_ms,

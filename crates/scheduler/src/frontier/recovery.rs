@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use crate::site_state::UNTIL_WOKEN_MS;
 
-/// The maximum by which the wall clock is assumed to be set between two runs of the dispatcher.
+/// The largest assumed adjustment of the wall clock between two runs of the dispatcher.
 const CLOCK_JUMP_MS: i64 = 3_600_000;
 
 /// The maximum time that a site with an unknown delay waits after its last request.

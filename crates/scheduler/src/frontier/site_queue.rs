@@ -1,5 +1,5 @@
-//! The queue of sites, from which the dispatcher fills its window (the sites in memory). Sites enter the window, and
-//! leave it with their clocks.
+//! The queue of sites. The dispatcher fills its window (the sites in memory) from this queue. Sites enter the window,
+//! and leave it with their clocks.
 
 use rusqlite::Result;
 use webfill_wire::CrawlKey;

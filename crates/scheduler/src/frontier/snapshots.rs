@@ -1,4 +1,4 @@
-//! Snapshots: copies of a dispatcher's file from which other dispatchers start, if the journal no longer has the
+//! Snapshots: copies of a dispatcher's file. Other dispatchers start from such a copy if the journal no longer has the
 //! records that they lack.
 //!
 //! A snapshot knows how far it has applied the journal. It lacks a file's data about itself: the runs of its index of

@@ -61,7 +61,7 @@ pub struct TasksAhead {
     pub own: u64,
     /// The number of tasks of other crawls that take turns with the task, or go first.
     pub others: u64,
-    /// The number at which counting stops.
+    /// Counting stops at this number.
     pub most: u64,
 }
 

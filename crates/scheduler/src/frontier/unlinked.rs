@@ -30,7 +30,7 @@ const MISSED: u32 = 3;
 struct KnownPage {
     /// The number of checks as an unlinked page since a run last found it.
     lost: u32,
-    /// The number of consecutive checks at which the page was missing.
+    /// The number of consecutive checks that found the page missing.
     missed: u32,
 }
 

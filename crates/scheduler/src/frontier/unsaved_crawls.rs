@@ -1,8 +1,8 @@
 //! Notes of crawls on demand that have ended. A note stays as long as the store lacks the crawl's last state, or has
 //! not judged which rows its lists no longer hold.
 //!
-//! A note is added in the transaction in which the crawl ends, and removed once the store has the crawl and its lists
-//! are judged. After a crash the noted crawls are written and judged again.
+//! A note is added in the transaction that ends the crawl, and removed once the store has the crawl and its lists are
+//! judged. After a crash the noted crawls are written and judged again.
 
 use rusqlite::OptionalExtension;
 use webfill_wire::CrawlKey;

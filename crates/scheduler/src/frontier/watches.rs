@@ -1,5 +1,5 @@
-//! The watches of a fleet and the records of their runs. They are in the frontier's file, so that a run starts in the
-//! same transaction in which it is recorded. Records stay when their watch is removed.
+//! The watches of a fleet and the records of their runs. They are in the frontier's file, so that a run is started and
+//! recorded in the same transaction. Records stay when their watch is removed.
 
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};

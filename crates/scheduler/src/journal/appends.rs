@@ -23,7 +23,7 @@ struct Limits {
     bytes: usize,
 }
 
-/// The records of one tenure, that is, of the time in which a dispatcher holds the lease.
+/// The records of one tenure, the time when one dispatcher holds the lease.
 #[derive(Debug)]
 pub struct Appends {
     epoch: u64,
@@ -68,7 +68,7 @@ impl Appends {
         self.last_number()
     }
 
-    /// Adds the record with which a tenure begins.
+    /// Adds the record that begins a tenure.
     pub fn add_tenure_begin(&mut self) -> u64 {
         self.push(Content::Begins);
         self.last_number()

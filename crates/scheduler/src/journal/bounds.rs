@@ -25,7 +25,7 @@ const PATIENCE_OF_SERVING: u64 = 2;
 #[derive(Debug)]
 pub struct JournalBounds {
     kept_bytes: u64,
-    /// The numbers at which parts of the journal end, and their sizes.
+    /// The numbers where parts of the journal end, and the sizes of these parts.
     parts: VecDeque<(u64, u64)>,
     /// The bytes of the records after the last part.
     open_bytes: u64,
@@ -110,7 +110,8 @@ impl JournalBounds {
         }
     }
 
-    /// The number before which records are removed now, if the journal is too large and a snapshot has applied them.
+    /// Records before the returned number are removed now. `None` unless the journal is too large and a snapshot has
+    /// applied these records.
     pub fn take_cut_position(&mut self) -> Option<u64> {
         let mut cut = None;
         while self.bytes() > self.kept_bytes {

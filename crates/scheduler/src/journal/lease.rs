@@ -74,7 +74,7 @@ impl LeaseWatch {
     }
 }
 
-/// The time in which the holder of the lease may act.
+/// The time when the holder of the lease may act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tenure {
     pub epoch: u64,

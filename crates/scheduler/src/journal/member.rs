@@ -245,7 +245,7 @@ impl Member {
         }
     }
 
-    /// Adds the record with which the tenure begins, behind the last one that was read.
+    /// Adds the record that begins the tenure, behind the last one that was read.
     fn begin_tenure(&mut self, tenure: Tenure, now_ms: u64) {
         if self.appends.is_some() {
             return;

@@ -8,7 +8,7 @@ pub struct ReadCommit {
     /// The number of the commit's last record.
     pub number: u64,
     pub epoch: u64,
-    /// Empty for the record with which a dispatcher begins to serve.
+    /// Empty for the record that a dispatcher adds when it begins to serve.
     pub changes: Vec<u8>,
 }
 

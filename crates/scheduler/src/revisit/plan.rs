@@ -1,4 +1,4 @@
-//! The order in which a run checks the pages of one site.
+//! The order of a run's checks of the pages of one site.
 //!
 //! A page's *key* says how early its turn is: the lowest goes first. Half of the site's budget is for listings and
 //! for the pages that change most often; these are checked in each run. The other half is for all other pages, each
@@ -115,7 +115,7 @@ impl Plan {
         left
     }
 
-    /// Spreads the other pages over several runs, each of which has room for `room` of them.
+    /// Spreads the other pages over several runs, each with room for `room` of them.
     fn set_interval_of_others(&mut self, pages: &[SlotPages], room: f64) {
         let (mut others, mut roots) = (0.0, 0.0);
         for slot in pages {

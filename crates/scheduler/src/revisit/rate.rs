@@ -29,7 +29,7 @@ pub enum PageClass {
 }
 
 impl PageClass {
-    /// The number under which the class is stored.
+    /// The number the class is stored under.
     pub fn number(self) -> u8 {
         match self {
             PageClass::Other => 0,

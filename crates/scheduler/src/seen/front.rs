@@ -128,7 +128,7 @@ impl LookupCache {
 }
 
 impl FilterRebuild {
-    /// The key up to which to read; `None`: to the end.
+    /// The key to read up to; `None`: to the end.
     fn next_end_key(&self, runs: &[Run], slices: u64) -> Option<u64> {
         let largest = runs.iter().max_by_key(|run| run.slice_count())?;
         let end = largest

@@ -72,7 +72,7 @@ impl Layout {
 pub(super) struct Slice<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) count: usize,
-    /// The key from which the slice's keys are stored as distances.
+    /// The slice's keys are stored as distances from this key.
     pub(super) base: u64,
     pub(super) widths: EntryWidths,
 }

@@ -15,7 +15,7 @@ pub(crate) fn keys(seed: u64, n: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The minimum memory, with which the tail holds 896 keys.
+/// The minimum memory: the tail holds 896 keys.
 const LEAST: usize = 8 * 1_024 * TAIL_ENTRY_BYTES;
 
 /// The folder that contains the database.

@@ -23,7 +23,7 @@ pub struct Origin {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FieldOrigin {
-    /// The kind of anchor by which the first chain finds its values.
+    /// The kind of anchor the first chain finds its values by.
     pub anchor: String,
     pub confidence: f64,
     pub why: String,
@@ -32,7 +32,7 @@ pub struct FieldOrigin {
     pub reads: u32,
     #[serde(default)]
     pub misses: u32,
-    /// The share of pages on which another chain, with another kind of anchor, reads the same value.
+    /// The share of pages where another chain, with another kind of anchor, reads the same value.
     #[serde(default)]
     pub agreement: f64,
     /// If the site has no known value of the field, the probability that the chain reads this field at all.
@@ -40,10 +40,10 @@ pub struct FieldOrigin {
     pub proposed: Option<f64>,
     /// For each page with a known value, by URL: whether a chain that was learned without this page reads the value.
     pub without_page: BTreeMap<String, bool>,
-    /// URLs of pages on which something contradicts the reading of the first chain.
+    /// URLs of pages where something contradicts the reading of the first chain.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub disputed: BTreeSet<String>,
-    /// The number of values that the first chain reads on each page by which it was chosen; `None` if it varies.
+    /// The number of values that the first chain reads on each page used to choose it; `None` if this number varies.
     #[serde(default)]
     pub expected: Option<usize>,
     /// The least number of values that the chain reads on a page, if it takes the first of several different ones.

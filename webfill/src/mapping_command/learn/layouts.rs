@@ -9,7 +9,7 @@ use super::gathered::PageGatherer;
 /// The most pages whose layout is kept.
 const MOST: usize = 20_000;
 
-/// The URLs of pages, each with the sketch of its layout (a short text by which layouts are compared).
+/// The URLs of pages, each with the sketch of its layout (a short text for comparing layouts).
 #[derive(Default)]
 pub struct Layouts(Vec<(String, String)>);
 

@@ -82,8 +82,8 @@ impl StoredCrawl {
         read.await.map(drop).map_err(Fault::error)
     }
 
-    /// Gathers the pages for which `take` returns true, until the limits are reached. Call
-    /// [`StoredCrawl::for_each_url`] before.
+    /// Gathers the pages where `take` returns true, until the limits are reached. Call [`StoredCrawl::for_each_url`]
+    /// before.
     pub async fn gather(
         &self,
         gathering: &mut PageGatherer<'_>,

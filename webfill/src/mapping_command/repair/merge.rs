@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// The chains of a field (sequences of processors that each try to read its value), in the order in which they are
-/// tried.
+/// The chains of a field (sequences of processors that each try to read its value), in the order they are tried in.
 pub fn chains_of(field: &Value) -> Vec<Value> {
     match (field.get("processors"), field.get("alternatives")) {
         (Some(chain), _) => vec![chain.clone()],

@@ -18,7 +18,7 @@ pub struct NewChains {
     pub confidence: f64,
 }
 
-/// Learns new chains for a field from pages on which the mapping no longer reads the known values. The error is the
+/// Learns new chains for a field from pages where the mapping no longer reads the known values. The error is the
 /// reason, for people, why the field is not repaired.
 pub fn relearn_field(mapping: &Value, field: &str, pages: &[Page]) -> Result<NewChains, String> {
     let knows_nothing = |page: &Page| page.known.values().all(Vec::is_empty);

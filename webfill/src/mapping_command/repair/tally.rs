@@ -7,7 +7,7 @@ use super::evidence::{Evidence, Values};
 use super::merge::join_chains;
 use super::reading::{Readings, are_same};
 
-/// Combines the new and the former chains of a field into one list, in the order in which they are tried.
+/// Combines the new and the former chains of a field into one list, in the order they are tried in.
 pub type Order = fn(&[Value], &[Value]) -> Vec<Value>;
 
 /// All ways to combine new and former chains. If several are equally good, the earliest one is chosen.
@@ -26,8 +26,8 @@ pub struct Trials {
     pub orders: Vec<Readings>,
 }
 
-/// The number of pages on which the known value of a field is read, and the number on which another value is read.
-/// Pages without a value count as neither.
+/// The number of pages where the known value of a field is read, and the number where another value is read. Pages
+/// without a value count as neither.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Tally {
     right: usize,

@@ -94,7 +94,7 @@ fn fields_in_same_entries(
     rows.collect()
 }
 
-/// The XPath of the elements in which both lists have nodes; `None` if there are fewer than two such elements.
+/// The XPath of the elements where both lists have nodes; `None` if there are fewer than two such elements.
 fn common_entries(one: &[String], other: &[String]) -> Option<String> {
     let (one, other) = (entry_paths(one)?, entry_paths(other)?);
     let common = one.intersection(&other).count();

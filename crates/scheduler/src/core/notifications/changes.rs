@@ -29,7 +29,7 @@ pub(super) struct ChangesReader {
     run: Option<u64>,
     /// Whether the end of this run is reported only after the store's answer.
     holds_run: bool,
-    /// The changes to report, by the time at which their recipients want them: at once, or in a digest.
+    /// The changes to report, by when their recipients want them: at once, or in a digest.
     read: BTreeMap<NotificationTime, ReadChanges>,
 }
 

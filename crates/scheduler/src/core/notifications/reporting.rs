@@ -66,7 +66,7 @@ impl Notifications {
         for (name, time) in reported {
             self.report_watch(cx, watches, &name, time, now_ms)?;
             if time == NotificationTime::AtOnce {
-                // The report has moved the position up to which changes are reported, so ask for those after it.
+                // Changes are now reported up to a later position, so ask for those after it.
                 self.request_changes(watches, &name);
             }
         }

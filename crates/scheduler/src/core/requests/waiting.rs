@@ -64,7 +64,7 @@ impl WaitingAnswers {
         self.answer_after_recall(client, recalled, kind);
     }
 
-    /// The recall of leased tasks for which the answer to the last pause of a crawl waits.
+    /// The recall of leased tasks that the answer to the last pause of a crawl waits for.
     pub(super) fn recall_of_pause(&self, crawl: CrawlKey) -> Option<RecallProgress> {
         let mut latest = self.0.iter().rev();
         let of_pause = |one: &WaitingAnswer| match &one.kind {

@@ -56,7 +56,7 @@ impl WaitReason {
         matches!(self, WaitReason::Limit | WaitReason::Crawl)
     }
 
-    /// Whether the site may still refuse after the time at which it is tried again.
+    /// Whether the site may still refuse once it is tried again.
     fn may_refuse_again(self) -> bool {
         matches!(self, WaitReason::Backoff(reason) if reason != BackoffReason::Busy)
     }

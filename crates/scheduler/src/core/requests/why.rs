@@ -23,7 +23,7 @@ const CRAWLS_AT_ONCE: usize = 10_000;
 /// The maximum number of crawls with the URL in one answer. The next request continues with the others.
 const MOST_LISTED: usize = 20;
 
-/// The maximum number of crawls for which a URL that no crawl has is judged: the latest opened ones.
+/// A URL that no crawl has is judged for at most this many crawls: the latest opened ones.
 const MOST_JUDGED: usize = 10;
 
 pub(super) fn answer_why(

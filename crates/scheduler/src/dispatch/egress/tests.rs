@@ -34,7 +34,7 @@ fn record_attempt(
     egress.record_attempt(&attempt(site, reach, was_well, at_ms), Tally::default())
 }
 
-/// The connection of a machine over which these sites answered some time ago.
+/// The connection of a machine. These sites answered over this connection some time ago.
 fn egress_with_answers(sites: std::ops::Range<i64>) -> Egress {
     let mut egress = Egress::default();
     for site in sites {

@@ -113,8 +113,8 @@ fn a_site_is_granted_again_in_the_next_turn_if_something_has_changed() {
     }
 }
 
-/// Both sites are at one address, at which one task may be leased at a time. The first one in order has nothing to
-/// hand out.
+/// Both sites are at one address, where one task may be leased at a time. The first one in order has nothing to hand
+/// out.
 #[test]
 fn a_site_of_a_group_with_nothing_to_hand_out_lets_the_others_go() {
     let bounds = GroupBounds {

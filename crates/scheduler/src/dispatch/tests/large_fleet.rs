@@ -13,7 +13,7 @@ struct Warm {
 }
 
 impl Warm {
-    /// A fleet in which each machine has this many sites.
+    /// A fleet with this many sites on each machine.
     fn new(machines: i64, sites_each: i64) -> Warm {
         let mut warm = Warm {
             dispatch: dispatch(&[]),

@@ -39,7 +39,7 @@ pub fn read_applied_position(db: &Connection) -> Result<Applied> {
     })
 }
 
-/// Notes how far the file has applied the journal, in the transaction in which it did so.
+/// Notes how far the file has applied the journal, in the transaction that applied it.
 pub fn note_applied_position(db: &Connection, applied: Applied) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2), (?3, ?4)";
     db.prepare_cached(sql)?.execute(params![

@@ -7,7 +7,7 @@ use super::changed_rows::{Change, ChangedRows, SEQUENCES, equality_condition};
 use crate::journal::ReadCommit;
 
 /// Applies the changes of a commit, within the caller's transaction. An error means that the file differs from the one
-/// in which the changes were made: it must be dropped, and created again from a snapshot.
+/// where the changes were made: it must be dropped, and created again from a snapshot.
 pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
     let changed: Vec<ChangedRows<'_>> =
         postcard::from_bytes(changes).map_err(|error| unequal_files_error(error.to_string()))?;

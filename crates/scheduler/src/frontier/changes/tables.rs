@@ -9,7 +9,7 @@ use super::changed_rows::{Cell, Change, SEQUENCES, equality_condition};
 use super::encoding::{Encoder, Group};
 use super::noted_rows::{Key, MOST_KEYS, TableRows};
 
-/// The name of the SQL function with which triggers note a changed row.
+/// The name of the SQL function that triggers call to note a changed row.
 pub(super) const NOTE_ROW: &str = "note_changed_row";
 
 /// Of the tables that change most, the columns that the most frequent statements set. A change of one of these rows is
@@ -340,7 +340,7 @@ fn merged(mut rows: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     rows
 }
 
-/// The keys of the rows in which the same columns have changed, in their order.
+/// The keys of the rows in their order, grouped by the columns that have changed.
 fn by_columns<K>(rows: impl IntoIterator<Item = (K, i64)>) -> BTreeMap<i64, Vec<K>> {
     let mut by_columns: BTreeMap<i64, Vec<K>> = BTreeMap::new();
     for (key, columns) in rows {

@@ -1,4 +1,4 @@
-//! Tests with thousands of crawls, not all of which fit into memory.
+//! Tests with thousands of crawls, more than fit into memory.
 
 use super::*;
 use crate::frontier::crawl::Crawl;

@@ -169,7 +169,7 @@ fn a_page_refused_permanently_does_not_end_pages_found_later() {
     assert!(tried.is_empty(), "{tried:?}");
 }
 
-/// The site has two hosts, one of which is dead.
+/// The site has two hosts. One of them is dead.
 #[test]
 fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
     for outcome in [

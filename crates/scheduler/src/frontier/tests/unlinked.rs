@@ -18,7 +18,7 @@ struct Night<'n> {
     missing: &'n [&'n str],
 }
 
-/// A night on which these pages are linked and all pages are there.
+/// A night when these pages are linked and all pages are there.
 fn night_with_all_pages<'n>(links: &'n [&'n str]) -> Night<'n> {
     Night {
         links,
@@ -98,7 +98,7 @@ fn run_night(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> 
     unlinked
 }
 
-/// The days on which one page is checked as an unlinked page.
+/// The days when one page is checked as an unlinked page.
 fn days_of_unlinked(fixture: &mut Fixture, days: std::ops::RangeInclusive<i64>) -> Vec<i64> {
     let checked =
         |day: &i64| !run_night(fixture, *day, &night_with_all_pages(&["/there"])).is_empty();

@@ -4,7 +4,7 @@ use super::backing_off::{complete_and_check_backoff, fixture_with_backoffs, unre
 use super::*;
 use crate::backoff_table::BackoffTable;
 
-/// One backoff of a second, after which a site is unreachable. It is the last backoff as well.
+/// A site is unreachable after one backoff of a second. It is the last backoff as well.
 fn backoff_table() -> BackoffTable {
     BackoffTable {
         robots: vec![1.0],
@@ -167,7 +167,7 @@ fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
     fixture.assert_counts_consistent();
 }
 
-/// The test covers all reasons for which a crawl with older tasks at the site may hand nothing out.
+/// The test covers all reasons why a crawl with older tasks at the site may hand nothing out.
 #[test]
 fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
     for kind in ["paused", "at its limit", "without a browser", "stopped"] {

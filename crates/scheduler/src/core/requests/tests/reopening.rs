@@ -19,7 +19,7 @@ fn failed_task(task: &Task) -> TaskDone {
     }
 }
 
-/// A fixture with a crawl of `n` pages at ten sites, all of which have failed.
+/// A fixture with a crawl of `n` pages at ten sites. All pages have failed.
 fn fixture_with_failed_crawl(n: usize) -> Fixture {
     let mut fixture = fixture();
     let page = |page| request_with(json!({"url": format!("http://s{}.org/{page}", page % 10)}));
