@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::anchors::{self, Route};
 use crate::dates;
 use crate::fold::{KnownValue, Spelling, number_in};
 use crate::forms;
@@ -14,6 +13,7 @@ use crate::labels::{Labels, Leaks};
 use crate::measures;
 use crate::optional;
 use crate::places::{Place, PlaceKind, Places};
+use crate::routes::{self, Route};
 use crate::score::Label;
 use crate::shape::{self, Lengths};
 use crate::survival::Anchor;
@@ -333,7 +333,7 @@ impl Candidates {
         labels: &Labels,
         leaks: &Leaks,
     ) {
-        for route in anchors::routes(page, index, labels, leaks) {
+        for route in routes::routes(page, index, labels, leaks) {
             self.add(number, route, after);
         }
     }
@@ -348,7 +348,7 @@ impl Candidates {
         labels: &Labels,
         leaks: &Leaks,
     ) {
-        for mut route in anchors::routes(page, index, labels, leaks) {
+        for mut route in routes::routes(page, index, labels, leaks) {
             // White space is kept, because the steps of the former extraction chain may split the text at its line
             // breaks.
             route.is_text = false;

@@ -37,6 +37,7 @@ mod page_group;
 mod places;
 mod repair;
 mod report;
+mod routes;
 mod rows;
 mod same;
 mod score;

@@ -1,10 +1,11 @@
 //! Places: the texts of a page and where they are. They are text nodes, whole elements, attributes, and values in
 //! linked data, JSON and scripts.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::LazyLock;
+mod json;
+mod scripts;
 
-use regex::Regex;
+use std::collections::{BTreeMap, HashMap};
+
 use serde_json::Value;
 use webfill_document::{Document, NodeRef};
 use webfill_mapping::{PageKind, value_text};
@@ -16,6 +17,9 @@ use crate::sentences::is_word_of_sentence;
 use crate::survival::Anchor;
 use crate::truth_words::is_truth_class;
 use crate::types::Page;
+
+pub(crate) use self::json::member_path;
+pub(crate) use self::scripts::{ParsedQuote, ScriptNotation};
 
 /// The most places of a page that are read. The rest is ignored.
 const MOST_PLACES: usize = 120_000;
@@ -66,65 +70,6 @@ pub(crate) enum PlaceKind<'d> {
     /// A text or number after a key, in a script that is not JSON: the key, the notation, and the name of the object
     /// that has the key.
     ScriptKey(String, ScriptNotation, Option<String>),
-}
-
-/// How a script writes a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ScriptNotation {
-    InDoubleQuotes,
-    InSingleQuotes,
-    AsNumber,
-    /// A JSON string with escapes, such as `B\u00f6ll`.
-    WithEscapes,
-}
-
-/// The kind of quotes around the JSON text that a script parses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ParsedQuote {
-    Double,
-    Single,
-}
-
-impl ParsedQuote {
-    const ALL: [ParsedQuote; 2] = [ParsedQuote::Double, ParsedQuote::Single];
-
-    /// A regular expression whose only group is the JSON. If the JSON is in double quotes, the group includes the
-    /// quotes, because the JSON then has escapes.
-    pub(crate) fn pattern(self) -> &'static str {
-        match self {
-            ParsedQuote::Double => r#"JSON\.parse\(\s*("(?:[^"\\\n]|\\.)*")\s*\)"#,
-            ParsedQuote::Single => r"JSON\.parse\(\s*'([^'\\\n]*)'\s*\)",
-        }
-    }
-
-    fn parse_json(self, text: &str) -> Option<Value> {
-        match self {
-            ParsedQuote::Single => serde_json::from_str(text).ok(),
-            ParsedQuote::Double => {
-                let text: String = serde_json::from_str(text).ok()?;
-                serde_json::from_str(&text).ok()
-            }
-        }
-    }
-}
-
-impl ScriptNotation {
-    const ALL: [ScriptNotation; 4] = [
-        ScriptNotation::InDoubleQuotes,
-        ScriptNotation::InSingleQuotes,
-        ScriptNotation::AsNumber,
-        ScriptNotation::WithEscapes,
-    ];
-
-    /// A regular expression whose only group is the value. For a value with escapes, the group includes the quotes.
-    pub(crate) fn pattern(self) -> &'static str {
-        match self {
-            ScriptNotation::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
-            ScriptNotation::InSingleQuotes => r"'([^'\\\n]{1,500})'",
-            ScriptNotation::AsNumber => r"(-?[0-9]{1,15}(?:\.[0-9]{1,10})?)\s*[,;}\]\n]",
-            ScriptNotation::WithEscapes => r#"("(?:[^"\\\n]|\\.){1,500}")"#,
-        }
-    }
 }
 
 impl PlaceKind<'_> {
@@ -293,142 +238,6 @@ impl<'d> Places<'d> {
                 false => node.text().into(),
             };
             self.add(PlaceKind::Element(node), &text);
-        }
-    }
-
-    fn read_script(&mut self, node: NodeRef<'d>) {
-        let declared = node.attribute("type").unwrap_or("").to_ascii_lowercase();
-        let text = node.text();
-        if text.len() > MOST_BYTES {
-            return;
-        }
-        if declared.starts_with("application/ld+json") {
-            if let Ok(value) = serde_json::from_str::<Value>(text.trim()) {
-                self.read_linked_data(&value, 0);
-            }
-        } else if declared.starts_with("application/json") {
-            self.read_json(text);
-        } else if !declared.contains("template") {
-            self.read_parsed_json(text);
-            self.read_script_keys(text);
-        }
-    }
-
-    /// Reads the JSON that a script parses with `JSON.parse`.
-    fn read_parsed_json(&mut self, script: &str) {
-        if !script.contains("JSON.parse") {
-            return;
-        }
-        for (quote, pattern) in ParsedQuote::ALL.iter().zip(PARSED.iter()) {
-            for found in pattern.captures_iter(script).take(100) {
-                if let Some(value) = quote.parse_json(&found[1]) {
-                    self.read_members(&value, "$", 0, &|path| PlaceKind::ParsedJson(path, *quote));
-                }
-            }
-        }
-    }
-
-    fn read_json(&mut self, text: &str) {
-        if text.len() > MOST_BYTES {
-            return;
-        }
-        if let Ok(value) = serde_json::from_str::<Value>(text.trim()) {
-            self.read_members(&value, "$", 0, &|path| PlaceKind::Json(path));
-        }
-    }
-
-    /// Reads the linked-data objects that have a type, each with its own members.
-    fn read_linked_data(&mut self, value: &Value, depth: usize) {
-        if depth > 16 {
-            return;
-        }
-        match value {
-            Value::Array(items) => items
-                .iter()
-                .for_each(|item| self.read_linked_data(item, depth + 1)),
-            Value::Object(object) => {
-                let kind = match object.get("@type") {
-                    Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
-                    Some(kind) => kind.as_str(),
-                    None => None,
-                };
-                if let Some(kind) = kind.filter(|kind| kind.len() <= LONGEST_KIND) {
-                    let kind = kind
-                        .rsplit([':', '/', '#'])
-                        .next()
-                        .unwrap_or(kind)
-                        .to_owned();
-                    *self.linked.entry(kind.clone()).or_default() += 1;
-                    self.read_members(value, "$", 0, &|path| PlaceKind::JsonLd(kind.clone(), path));
-                }
-                let nested = object.values().filter(|member| !member.is_string());
-                nested.for_each(|member| self.read_linked_data(member, depth + 1));
-            }
-            _ => {}
-        }
-    }
-
-    fn read_members(
-        &mut self,
-        value: &Value,
-        path: &str,
-        depth: usize,
-        at: &dyn Fn(String) -> PlaceKind<'d>,
-    ) {
-        if depth > 12 || self.all.len() >= MOST_PLACES || self.bytes >= MOST_BYTES {
-            return;
-        }
-        match value {
-            Value::String(text) => {
-                self.add(at(path.to_owned()), text);
-            }
-            Value::Number(number) => {
-                self.add(at(path.to_owned()), &number.to_string());
-            }
-            Value::Array(items) => {
-                // Each item of a list gets a path by its number, and one by its name. Below an item with a name, only
-                // numbers are used, because each level would double the paths.
-                let naming = match path.contains("[?") {
-                    true => None,
-                    false => naming_member(items),
-                };
-                for (index, item) in items.iter().enumerate().take(1_000) {
-                    self.read_members(item, &format!("{path}[{index}]"), depth + 1, at);
-                    if let Some(filter) = naming.and_then(|member| filter_by_name(item, member)) {
-                        self.read_members(item, &format!("{path}{filter}"), depth + 1, at);
-                    }
-                }
-            }
-            Value::Object(object) => {
-                for (name, member) in object.iter().take(1_000) {
-                    if name.starts_with('@') || name.len() > 60 {
-                        continue;
-                    }
-                    if let Some(step) = member_path(path, name) {
-                        self.read_members(member, &step, depth + 1, at);
-                    }
-                }
-            }
-            Value::Null | Value::Bool(_) => {}
-        }
-    }
-
-    fn read_script_keys(&mut self, script: &str) {
-        let mut objects = OpenObjects::new(script);
-        for found in KEY_AND_TEXT.captures_iter(script).take(5_000) {
-            let owner = objects.name_at(found.get(0).map_or(0, |found| found.start()));
-            let ways = ScriptNotation::ALL.iter().zip(2..);
-            let value = ways.filter_map(|(written, group)| Some((*written, found.get(group)?)));
-            for (written, value) in value {
-                let text = match written {
-                    ScriptNotation::WithEscapes => serde_json::from_str(value.as_str()).ok(),
-                    _ => Some(value.as_str().to_owned()),
-                };
-                if let Some(text) = text {
-                    let (key, owner) = (found[1].to_owned(), owner.map(str::to_owned));
-                    self.add(PlaceKind::ScriptKey(key, written, owner), &text);
-                }
-            }
         }
     }
 
@@ -615,63 +424,6 @@ fn minutes_key(minutes: u32) -> String {
     format!("\u{4}{minutes}")
 }
 
-/// The member that names each object of a list: `name` in `[{"name": "Weight", "value": "12 kg"}]`.
-fn naming_member(items: &[Value]) -> Option<&'static str> {
-    const MEMBERS: [&str; 8] = [
-        "name",
-        "label",
-        "key",
-        "title",
-        "k",
-        "property",
-        "attribute",
-        "code",
-    ];
-    const LONGEST_NAME: usize = 40;
-    let names = |member: &str| {
-        let name = |item: &Value| {
-            let name = item.get(member)?.as_str()?;
-            let is_name = name.len() <= LONGEST_NAME && !name.contains(['\'', '\\', '[', ']']);
-            is_name.then(|| name.to_owned())
-        };
-        let names: Option<Vec<String>> = items.iter().take(200).map(name).collect();
-        names.is_some_and(|mut names| {
-            let all = names.len();
-            names.sort_unstable();
-            names.dedup();
-            all > 1 && names.len() == all
-        })
-    };
-    let has_values = items
-        .iter()
-        .all(|item| item.as_object().is_some_and(|item| item.len() > 1));
-    MEMBERS
-        .into_iter()
-        .find(|member| has_values && names(member))
-}
-
-fn filter_by_name(item: &Value, member: &str) -> Option<String> {
-    let name = item.get(member)?.as_str()?;
-    Some(format!("[?(@.{member}=='{name}')]"))
-}
-
-/// The JSONPath of an object's member; `None` if its name cannot be written in a path.
-pub(crate) fn member_path(path: &str, name: &str) -> Option<String> {
-    match name.contains(['\'', '\\']) {
-        _ if is_plain(name) => Some(format!("{path}.{name}")),
-        true => None,
-        false => Some(format!("{path}['{name}']")),
-    }
-}
-
-fn is_plain(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
-        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
 fn is_at_word_boundaries(text: &str, start: usize, length: usize) -> bool {
     let before = text[..start].chars().next_back();
     let after = text[start + length..].chars().next();
@@ -698,74 +450,3 @@ fn is_text_of_lines(node: NodeRef<'_>) -> bool {
         ends_line || WITHIN_LINES.contains(&tag)
     }) && has_lines
 }
-
-/// Tracks which objects of a script are open (inside their braces) at a position, while the script is read from its
-/// beginning.
-struct OpenObjects<'s> {
-    script: &'s str,
-    at: usize,
-    quote: Option<u8>,
-    /// The name of each open object, from the outermost to the innermost, if it has one.
-    names: Vec<Option<&'s str>>,
-}
-
-impl<'s> OpenObjects<'s> {
-    fn new(script: &'s str) -> OpenObjects<'s> {
-        OpenObjects {
-            script,
-            at: 0,
-            quote: None,
-            names: Vec::new(),
-        }
-    }
-
-    /// Reads the script up to a later position, and returns the name of the innermost object that is open there.
-    fn name_at(&mut self, place: usize) -> Option<&'s str> {
-        let bytes = self.script.as_bytes();
-        while self.at < place {
-            match (bytes[self.at], self.quote) {
-                (b'\\', Some(_)) => self.at += 1,
-                (byte, Some(quote)) if byte == quote => self.quote = None,
-                (_, Some(_)) => {}
-                (quote @ (b'"' | b'\''), None) => self.quote = Some(quote),
-                (b'{', None) => {
-                    let before = &self.script[..self.at];
-                    let name = NAME_OF_OBJECT.captures(last_bytes(before, LONGEST_NAME_OF_OBJECT));
-                    self.names
-                        .push(name.and_then(|name| name.get(1)).map(|name| name.as_str()));
-                }
-                (b'}', None) => drop(self.names.pop()),
-                _ => {}
-            }
-            self.at += 1;
-        }
-        self.names.last().copied().flatten()
-    }
-}
-
-/// The last `most` bytes of a text, or a few less if a character would be cut.
-fn last_bytes(text: &str, most: usize) -> &str {
-    let mut from = text.len().saturating_sub(most);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    &text[from..]
-}
-
-const LONGEST_NAME_OF_OBJECT: usize = 60;
-
-static NAME_OF_OBJECT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"\b([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*$"#).expect("a constant pattern")
-});
-
-static PARSED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let patterns = ParsedQuote::ALL.iter().map(|quote| quote.pattern());
-    let compiled = patterns.map(|pattern| Regex::new(pattern).expect("constant patterns"));
-    compiled.collect()
-});
-
-static KEY_AND_TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    let values = ScriptNotation::ALL.map(ScriptNotation::pattern).join("|");
-    let key = r#"["']?([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*"#;
-    Regex::new(&format!("{key}(?:{values})")).expect("constant patterns")
-});

@@ -7,12 +7,17 @@
 //! mostly have different things.
 
 mod kinds;
+mod measured;
+mod others;
 mod page;
+mod words;
 
 use fastrand::Rng;
 use webfill_urls::Url;
 
-pub use kinds::{Kind, MEASURED, OTHERS, Part, Vertical};
+pub use kinds::{Kind, Part, Vertical};
+pub use measured::MEASURED;
+pub use others::OTHERS;
 use page::{Template, Thing};
 
 use crate::sites::{LabelledPage, Site};
