@@ -120,9 +120,10 @@ fn pages_fetched_while_the_disk_fills_up_are_not_fetched_again() {
         "full_disk::pages_fetched_while_the_disk_fills_up_are_not_fetched_again",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
-            mount_small_disk(disk.path(), DISK_KIB, false);
+            // On a busy machine, commits contain less, and the write-ahead log grows to its limit of 32 MiB.
+            mount_small_disk(disk.path(), 64 << 10, false);
             let ballast = disk.path().join("ballast");
-            std::fs::write(&ballast, vec![1; 22 << 20]).expect("room for it");
+            std::fs::write(&ballast, vec![1; 62 << 20]).expect("room for it");
             // Only the dispatcher's files are on this disk.
             let mut fleet =
                 Fleet::unstarted_fleet(&[("POLITENESS_DELAY", "0.01"), ("DISK_FLOOR_MIB", "0")]);
