@@ -11,7 +11,9 @@ use std::borrow::Cow;
 use webfill_urls::Url;
 use webfill_wire::{Evidence, Outcome};
 
-use crate::blocks::{self, BEGINNING_BYTES, Grade, HeaderMap, RepeatedPages, Response, Sign};
+use crate::blocks::{
+    self, BEGINNING_BYTES, Grade, HeaderMap, Inspected, RepeatedPages, Response, Sign,
+};
 use crate::charset::{self, Kind};
 use crate::fetch::{self, Fetched};
 use crate::politeness::Answer;
@@ -32,7 +34,7 @@ pub struct EarlierAnswers<'a> {
 }
 
 impl EarlierAnswers<'_> {
-    fn note_answer(self, outcome: Outcome, response: &Response<'_>) -> Option<Sign> {
+    fn note_answer(self, outcome: Outcome, inspected: &Inspected<'_>) -> Option<Sign> {
         let is_compared = match outcome {
             Outcome::Ok => self.compares_pages,
             Outcome::Redirected => true,
@@ -40,7 +42,7 @@ impl EarlierAnswers<'_> {
         };
         let noted = is_compared.then(|| {
             self.repeated
-                .note_answer(self.site, response, self.may_wait)
+                .note_answer(self.site, inspected, self.may_wait)
         });
         noted.flatten()
     }
@@ -61,8 +63,9 @@ pub fn find_block_in_response(
         body: &text,
         is_html,
     };
-    let sign = blocks::find_block(&response)
-        .or_else(|| before.and_then(|before| before.note_answer(fetched.outcome, &response)))?;
+    let inspected = Inspected::new(&response);
+    let sign = blocks::find_block(&inspected)
+        .or_else(|| before.and_then(|before| before.note_answer(fetched.outcome, &inspected)))?;
     let is_proved = sign.grade != Grade::Suspicion;
     if is_proved && !matches!(fetched.answer, Answer::Overloaded { .. }) {
         fetched.answer = fetch::overloaded_answer(&fetched.headers);
@@ -93,26 +96,26 @@ fn text_beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
 
 /// Judges the document that a page has become after its scripts ran in the browser.
 pub fn find_block_in_document(url: &Url, document: &str) -> Option<Sign> {
-    blocks::find_block(&Response {
+    blocks::find_block(&Inspected::new(&Response {
         status: 200,
         headers: &HeaderMap::new(),
         url,
         redirect: None,
         body: document,
         is_html: true,
-    })
+    }))
 }
 
 /// Judges the address that a page's scripts went to, as if the server had redirected to it.
 pub fn find_block_in_navigation(url: &Url, target: &str) -> Option<Sign> {
-    blocks::find_block(&Response {
+    blocks::find_block(&Inspected::new(&Response {
         status: 302,
         headers: &HeaderMap::new(),
         url,
         redirect: Some(target),
         body: "",
         is_html: false,
-    })
+    }))
 }
 
 /// Ends an attempt as `blocked`. If the block is only suspected, the result has no evidence; the dispatcher recognises

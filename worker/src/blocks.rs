@@ -1,6 +1,6 @@
 //! Recognises when a site blocks the crawler instead of serving the requested page.
 //!
-//! [`find_block`] inspects one response and keeps no state. [`RepeatedPages`] compares a site's short pages with each
+//! [`find_block`] judges one response and keeps no state. [`RepeatedPages`] compares a site's short pages with each
 //! other, and its redirects to addresses that are named like a challenge. Both only recognise blocks; nothing here
 //! tries to get past one. The consequences for the task are in [`crate::block_outcome`].
 //!
@@ -25,12 +25,14 @@ mod scan;
 mod script;
 mod signatures;
 mod tag;
+mod tag_kind;
 mod target;
 mod words;
 
 use serde::{Deserialize, Serialize};
 use webfill_urls::Url;
 
+pub use inspected::Inspected;
 pub use repeated::RepeatedPages;
 pub use reqwest::header::HeaderMap;
 pub use sample::Sample;
@@ -108,8 +110,8 @@ impl Sign {
 }
 
 /// Judges a response by the built-in signatures and returns the strongest sign of a block.
-pub fn find_block(response: &Response<'_>) -> Option<Sign> {
-    Signatures::built_in().find_block(response)
+pub fn find_block(inspected: &Inspected<'_>) -> Option<Sign> {
+    Signatures::built_in().find_block(inspected)
 }
 
 /// Whether an HTML body shows fewer than [`SHORT_CHARACTERS`] characters. Bodies of more than

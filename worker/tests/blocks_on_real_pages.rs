@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use reqwest::header::HeaderMap;
 use webfill_test_needs::needs;
 use webfill_urls::Url;
-use webfill_worker::blocks::{self, RepeatedPages, Response, Sign};
+use webfill_worker::blocks::{self, Inspected, RepeatedPages, Response, Sign};
 
 /// How many pages of one manual are checked, which limits the time of the test.
 const MOST_PAGES: usize = 600;
@@ -57,8 +57,9 @@ fn find_block(repeated: &mut RepeatedPages, url: &Url, body: &str) -> Option<Sig
         body,
         is_html: true,
     };
-    blocks::find_block(&response)
-        .or_else(|| repeated.note_answer("manual.example", &response, true))
+    let inspected = Inspected::new(&response);
+    blocks::find_block(&inspected)
+        .or_else(|| repeated.note_answer("manual.example", &inspected, true))
 }
 
 /// All pages below a folder, in order of their names.

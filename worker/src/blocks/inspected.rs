@@ -8,15 +8,16 @@ use webfill_urls::Url;
 
 use super::scan::{Scan, scan_all, scan_briefly};
 use super::target::{Refresh, is_same_page};
-use super::{BEGINNING_BYTES, LONGEST_REFRESH_SECONDS, Response, SHORT_CHARACTERS};
+use super::{BEGINNING_BYTES, LONGEST_REFRESH_SECONDS, Response, SHORT_CHARACTERS, Signatures};
 
 /// How many bytes of a page are searched for markers (strings that reveal a challenge). The limit is low because every
 /// page that is not large is searched.
 const MARKER_BYTES: usize = 16 << 10;
 
 /// A response, with the features that were computed so far.
+#[derive(Debug)]
 pub struct Inspected<'a> {
-    pub response: &'a Response<'a>,
+    pub(super) response: &'a Response<'a>,
     beginning: &'a str,
     /// Whether the body fits into the inspected beginning.
     is_whole: bool,
@@ -24,12 +25,10 @@ pub struct Inspected<'a> {
     full: OnceCell<Scan<'a>>,
     targets: OnceCell<Vec<Url>>,
     title: OnceCell<String>,
-    /// How many characters are counted at most.
-    limit: usize,
 }
 
 impl<'a> Inspected<'a> {
-    pub fn new(response: &'a Response<'a>, limit: usize) -> Inspected<'a> {
+    pub fn new(response: &'a Response<'a>) -> Inspected<'a> {
         let body = if response.is_html { response.body } else { "" };
         let end = body.floor_char_boundary(BEGINNING_BYTES);
         Inspected {
@@ -40,7 +39,6 @@ impl<'a> Inspected<'a> {
             full: OnceCell::new(),
             targets: OnceCell::new(),
             title: OnceCell::new(),
-            limit,
         }
     }
 
@@ -51,13 +49,15 @@ impl<'a> Inspected<'a> {
 
     /// Scans the whole beginning of the page for all features. This costs more than [`Inspected::brief_scan`], so use
     /// it only for pages that are already suspect.
-    pub fn full_scan(&self) -> &Scan<'a> {
-        self.full
-            .get_or_init(|| scan_all(self.beginning, self.response.url, self.limit))
+    pub(super) fn full_scan(&self) -> &Scan<'a> {
+        self.full.get_or_init(|| {
+            let limit = Signatures::built_in().most_characters();
+            scan_all(self.beginning, self.response.url, limit)
+        })
     }
 
     /// Whether the page was inspected as a whole and shows fewer than `limit` characters.
-    pub fn has_less_text_than(&self, limit: usize) -> bool {
+    pub(super) fn has_less_text_than(&self, limit: usize) -> bool {
         if !self.is_whole || self.beginning.is_empty() {
             return false;
         }
@@ -69,7 +69,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// The title in lower case with single spaces.
-    pub fn title(&self) -> &str {
+    pub(super) fn title(&self) -> &str {
         self.title.get_or_init(|| {
             let title = self.brief_scan().title.unwrap_or_default();
             let words: Vec<&str> = title.split_whitespace().collect();
@@ -78,7 +78,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// The addresses that the response sends the browser to, by `Location` or by a refresh.
-    pub fn targets(&self) -> &[Url] {
+    pub(super) fn targets(&self) -> &[Url] {
         self.targets.get_or_init(|| {
             let refreshes = self.refreshes().map(|refresh| refresh.target);
             let written = std::iter::once(self.response.redirect).chain(refreshes);
@@ -94,17 +94,17 @@ impl<'a> Inspected<'a> {
         header.into_iter().chain(self.brief_scan().refresh)
     }
 
-    pub fn contains(&self, text: &str) -> bool {
+    pub(super) fn contains(&self, text: &str) -> bool {
         memmem::find(self.beginning.as_bytes(), text.as_bytes()).is_some()
     }
 
-    pub fn has_marker(&self, marker: &str) -> bool {
+    pub(super) fn has_marker(&self, marker: &str) -> bool {
         let end = self.beginning.len().min(MARKER_BYTES);
         self.is_whole
             && memmem::find(&self.beginning.as_bytes()[..end], marker.as_bytes()).is_some()
     }
 
-    pub fn refreshes_itself(&self) -> bool {
+    pub(super) fn refreshes_itself(&self) -> bool {
         let is_own = |refresh: Refresh<'_>| match refresh.target {
             None => true,
             Some(target) => {

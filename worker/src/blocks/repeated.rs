@@ -23,7 +23,7 @@ use webfill_urls::Url;
 use super::evidence::Evidence;
 use super::scan::{Scan, scan_all};
 use super::target::{is_same_path, names_a_challenge};
-use super::{Grade, Response, Sign, is_short};
+use super::{Grade, Inspected, Response, SHORT_CHARACTERS, Sign};
 
 /// How many URLs in a row must get the same page to prove a block, if healthy sites may serve such a page as well.
 const LONG_RUN: usize = 5;
@@ -125,10 +125,11 @@ impl RepeatedPages {
     pub fn note_answer(
         &mut self,
         site: &str,
-        response: &Response<'_>,
+        inspected: &Inspected<'_>,
         may_wait: bool,
     ) -> Option<Sign> {
-        let Some((likeness, answer)) = assess_likeness(response) else {
+        let response = inspected.response;
+        let Some((likeness, answer)) = assess_likeness(inspected) else {
             // A redirect does not end a run: the page that it leads to may be the block.
             if response.redirect.is_none() {
                 self.end_run(site);
@@ -261,7 +262,8 @@ fn url_key(url: &Url) -> u64 {
 /// How much a response resembles a challenge, with a hash for comparison. `None` for pages that healthy sites serve for
 /// many URLs: the shell of an application, a form, a page that leads elsewhere, a "not found" page. Also `None` for
 /// redirects that do not name a challenge at another host.
-fn assess_likeness(response: &Response<'_>) -> Option<(Likeness, u64)> {
+fn assess_likeness(inspected: &Inspected<'_>) -> Option<(Likeness, u64)> {
+    let response = inspected.response;
     if let Some(target) = response.redirect {
         let target = response.url.join(target).ok()?;
         let is_gate = target.host_str() != response.url.host_str()
@@ -271,7 +273,8 @@ fn assess_likeness(response: &Response<'_>) -> Option<(Likeness, u64)> {
         return is_gate.then_some((Likeness::Strong, answer));
     }
     let body = response.body;
-    if !response.is_html || body.is_empty() || (body.len() > SHORT_BYTES && !is_short(body)) {
+    let is_short = || body.len() <= SHORT_BYTES || inspected.has_less_text_than(SHORT_CHARACTERS);
+    if !response.is_html || body.is_empty() || !is_short() {
         return None;
     }
     let page = scan_all(body, response.url, SHORT_BYTES);

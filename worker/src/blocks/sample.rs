@@ -4,7 +4,7 @@
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use webfill_urls::Url;
 
-use super::{Response, Sign, find_block};
+use super::{Inspected, Response, Sign, find_block};
 
 /// A sample response. Its file has a line with status and URL, then headers, an empty line and the body.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Sample {
     }
 
     pub fn find_block(&self) -> Option<Sign> {
-        find_block(&self.response())
+        find_block(&Inspected::new(&self.response()))
     }
 
     fn header(&self, name: &str) -> Option<&str> {

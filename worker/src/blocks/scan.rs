@@ -11,6 +11,7 @@ use webfill_urls::Url;
 
 use super::script;
 use super::tag::{attribute, end_of_tag, tag_name};
+use super::tag_kind::TagKind;
 use super::target::Refresh;
 use super::words::words;
 
@@ -20,25 +21,8 @@ pub const BEGINNING_BYTES: usize = 64 << 10;
 /// Titles are cut to this many bytes.
 const TITLE_BYTES: usize = 300;
 
-/// Elements whose content is not markup, or is not shown.
-const NOT_SHOWN: [&str; 4] = ["script", "style", "title", "template"];
-
-/// Elements where people enter something.
-const FIELDS: [&str; 3] = ["input", "textarea", "select"];
-
-/// Elements that show something other than text.
-const MEDIA: [&str; 8] = [
-    "img", "picture", "video", "audio", "iframe", "object", "embed", "svg",
-];
-
 /// Types of `input` elements that people do not fill in.
 const NO_FIELD: [&str; 4] = ["hidden", "submit", "button", "image"];
-
-/// Elements that do not end a paragraph.
-const WITHIN_TEXT: [&str; 22] = [
-    "a", "abbr", "b", "bdi", "big", "br", "cite", "code", "del", "em", "font", "i", "ins", "mark",
-    "q", "s", "small", "span", "strong", "sub", "sup", "u",
-];
 
 /// Ids of elements that applications render into. Such an application serves the same short page for all URLs.
 const PLACES_OF_APPLICATIONS: [&str; 7] = [
@@ -158,6 +142,11 @@ impl<'a, 'u> Scanner<'a, 'u> {
 
     /// Adds shown text. Anything between two texts counts as white space.
     fn add_text(&mut self, text: &str) {
+        let text = text.trim_ascii();
+        if text.len() < self.limit - self.found.visible && is_spaced_ascii(text.as_bytes()) {
+            self.add_spaced_ascii(text);
+            return;
+        }
         for word in words(text) {
             if self.found.visible >= self.limit {
                 return;
@@ -166,12 +155,32 @@ impl<'a, 'u> Scanner<'a, 'u> {
         }
     }
 
-    fn add_word(&mut self, word: &str) {
+    /// Adds text that needs no changes besides those of case, all at once.
+    fn add_spaced_ascii(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.separate();
+        let spaces = text.bytes().filter(|byte| *byte == b' ').count();
+        self.found.visible += text.len() - spaces;
+        let shown = &mut self.found.text;
+        let from = shown.len();
+        shown.push_str(text);
+        shown[from..].make_ascii_lowercase();
+    }
+
+    /// Separates the text shown so far from the next.
+    fn separate(&mut self) {
         let shown = &mut self.found.text;
         if !shown.is_empty() {
             let is_end = std::mem::take(&mut self.after_block) && self.marks_blocks;
             shown.push(if is_end { '\n' } else { ' ' });
         }
+    }
+
+    fn add_word(&mut self, word: &str) {
+        self.separate();
+        let shown = &mut self.found.text;
         let most = self.limit - self.found.visible;
         if word.is_ascii() {
             let word = &word[..word.len().min(most)];
@@ -198,8 +207,9 @@ impl<'a, 'u> Scanner<'a, 'u> {
             return self.find_end(start + 2, b">");
         }
         if rest.starts_with(b"</") {
-            self.note_block(tag_name(self.page, start + 1));
-            self.in_no_script &= !tag_name(self.page, start + 1).eq_ignore_ascii_case("noscript");
+            let kind = TagKind::of_name(tag_name(self.page, start + 1));
+            self.note_block(kind);
+            self.in_no_script &= kind != TagKind::NoScript;
             return end_of_tag(self.page.as_bytes(), start);
         }
         let name = tag_name(self.page, start);
@@ -208,13 +218,13 @@ impl<'a, 'u> Scanner<'a, 'u> {
             return start + 1;
         }
         let end = end_of_tag(self.page.as_bytes(), start);
-        self.note_tag(name, &self.page[start..end]);
-        match NOT_SHOWN
-            .iter()
-            .find(|hidden| hidden.eq_ignore_ascii_case(name))
-        {
-            Some(hidden) => self.skip_content(hidden, end),
-            None => end,
+        let kind = TagKind::of_name(name);
+        self.note_tag(kind, name, &self.page[start..end]);
+        match kind {
+            TagKind::Script | TagKind::Title | TagKind::NotShown => {
+                self.skip_content(kind, name, end)
+            }
+            _ => end,
         }
     }
 
@@ -224,57 +234,61 @@ impl<'a, 'u> Scanner<'a, 'u> {
     }
 
     /// Skips the content of a hidden element, from `start` to its end tag.
-    fn skip_content(&mut self, name: &str, start: usize) -> usize {
+    fn skip_content(&mut self, kind: TagKind, name: &str, start: usize) -> usize {
         let page = self.page;
         let end = memmem::find_iter(&page.as_bytes()[start..], b"</")
             .map(|found| start + found)
             .find(|at| tag_name(page, at + 1).eq_ignore_ascii_case(name))
             .unwrap_or(page.len());
         let content = &page[start..end];
-        if name == "title" && self.found.title.is_none() {
+        if kind == TagKind::Title && self.found.title.is_none() {
             self.found.title = Some(&content[..content.floor_char_boundary(TITLE_BYTES)]);
         }
-        if let (Some(url), "script") = (self.url, name) {
+        if let (Some(url), TagKind::Script) = (self.url, kind) {
             self.found.features.reloads_itself |= script::reloads(content, url);
             self.found.features.moves_away |= script::moves_away(content, url);
         }
         end
     }
 
-    fn note_block(&mut self, name: &str) {
-        self.after_block |= self.marks_blocks
-            && !WITHIN_TEXT
-                .iter()
-                .any(|within| within.eq_ignore_ascii_case(name));
+    fn note_block(&mut self, kind: TagKind) {
+        self.after_block |= self.marks_blocks && !kind.is_within_text();
     }
 
-    fn note_tag(&mut self, name: &str, tag: &'a str) {
-        self.note_block(name);
-        if name.eq_ignore_ascii_case("meta") {
-            self.note_meta(tag);
-        } else if name.eq_ignore_ascii_case("base") && self.found.base.is_none() {
-            self.found.base = attribute(tag, "href");
-        } else if name.eq_ignore_ascii_case("noscript") {
-            self.in_no_script = true;
-        } else if MEDIA.iter().any(|media| media.eq_ignore_ascii_case(name)) {
-            let mut hasher = DefaultHasher::new();
-            (self.found.media, tag).hash(&mut hasher);
-            self.found.media = hasher.finish();
-            if self.marks_blocks {
-                self.found.sources.extend(attribute(tag, "src"));
+    fn note_tag(&mut self, kind: TagKind, name: &str, tag: &'a str) {
+        self.note_block(kind);
+        match kind {
+            TagKind::Meta => self.note_meta(tag),
+            TagKind::Base if self.found.base.is_none() => {
+                self.found.base = attribute(tag, "href");
             }
+            TagKind::NoScript => self.in_no_script = true,
+            TagKind::Media => self.note_media(tag),
+            _ => {}
         }
-        if self.url.is_none() {
-            return;
+        if self.url.is_some() {
+            self.note_features(kind, name, tag);
         }
+    }
+
+    fn note_media(&mut self, tag: &'a str) {
+        let mut hasher = DefaultHasher::new();
+        (self.found.media, tag).hash(&mut hasher);
+        self.found.media = hasher.finish();
+        if self.marks_blocks {
+            self.found.sources.extend(attribute(tag, "src"));
+        }
+    }
+
+    fn note_features(&mut self, kind: TagKind, name: &str, tag: &str) {
         let features = &mut self.found.features;
-        features.is_shell |= is_app_shell_tag(name, tag);
-        features.has_links |= name.eq_ignore_ascii_case("a") && attribute(tag, "href").is_some();
+        features.is_shell |= is_app_shell_tag(kind, name, tag);
+        features.has_links |= kind == TagKind::Link && attribute(tag, "href").is_some();
         features.has_media |= self.found.media != 0;
-        if name.eq_ignore_ascii_case("script") {
+        if kind == TagKind::Script {
             features.has_script = true;
             features.has_external_script |= attribute(tag, "src").is_some();
-        } else if FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) {
+        } else if kind == TagKind::Field {
             features.has_fields |= is_fillable_field(tag);
         } else if let Some(classes) = attribute(tag, "class") {
             let mut classes = classes.split_ascii_whitespace();
@@ -291,19 +305,27 @@ impl<'a, 'u> Scanner<'a, 'u> {
     }
 }
 
+/// Whether a text is ASCII with single spaces as its only white space.
+fn is_spaced_ascii(text: &[u8]) -> bool {
+    let is_plain = text
+        .iter()
+        .all(|byte| byte.is_ascii() && !matches!(byte, b'\t'..=b'\r'));
+    is_plain && memmem::find(text, b"  ").is_none()
+}
+
 /// Whether a tag belongs to an application's shell (the element it renders into, a custom element, or a module
 /// script) or to a page of frames.
-fn is_app_shell_tag(name: &str, tag: &str) -> bool {
+fn is_app_shell_tag(kind: TagKind, name: &str, tag: &str) -> bool {
     let is = |attribute_name, values: &[&str]| {
         attribute(tag, attribute_name).is_some_and(|value| values.contains(&value))
     };
     name.contains('-')
         || name.eq_ignore_ascii_case("frameset")
         || is("id", &PLACES_OF_APPLICATIONS)
-        || (name.eq_ignore_ascii_case("script") && is("type", &["module"]))
+        || (kind == TagKind::Script && is("type", &["module"]))
 }
 
-/// Whether a tag of [`FIELDS`] is one that people fill in. Captchas bring fields of their own.
+/// Whether a tag of [`TagKind::Field`] is one that people fill in. Captchas bring fields of their own.
 fn is_fillable_field(tag: &str) -> bool {
     let kind = attribute(tag, "type").unwrap_or_default();
     let names = ["name", "id"].map(|name| attribute(tag, name).unwrap_or_default());
@@ -328,6 +350,7 @@ mod tests {
             ("<!-- never closed", "", 0),
             ("x</p", "x", 1),
             ("x<", "x <", 2),
+            ("A  few\twords,<i>\nand one</i>", "a few words, and one", 16),
             ("x<é>", "x < é>", 4),
             ("", "", 0),
         ] {

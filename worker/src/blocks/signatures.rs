@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::evidence::Evidence;
 use super::inspected::Inspected;
 use super::target::TargetCondition;
-use super::{Grade, Response, Sign};
+use super::{Grade, Sign};
 
 /// All signatures, with the version of their list.
 #[derive(Debug, Deserialize)]
@@ -95,17 +95,16 @@ impl Signatures {
     }
 
     /// Judges a response by all signatures. Returns the first sign of the strongest grade.
-    pub fn find_block(&'static self, response: &Response<'_>) -> Option<Sign> {
-        let inspected = Inspected::new(response, self.most_characters());
+    pub fn find_block(&'static self, inspected: &Inspected<'_>) -> Option<Sign> {
         let of_grade = |grade| {
             let mut candidates = self.signatures.iter().filter(move |one| one.grade == grade);
-            candidates.find_map(|signature| signature.match_response(&inspected))
+            candidates.find_map(|signature| signature.match_response(inspected))
         };
         of_grade(Grade::Certain).or_else(|| of_grade(Grade::Structural))
     }
 
     /// The largest number of characters in any signature's condition.
-    fn most_characters(&self) -> usize {
+    pub(super) fn most_characters(&self) -> usize {
         let limits = self
             .signatures
             .iter()

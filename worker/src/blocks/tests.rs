@@ -27,14 +27,14 @@ fn sample_files(folder: &str) -> Vec<PathBuf> {
 
 fn find_block_in_page(body: &str) -> Option<Sign> {
     let url = Url::parse("https://site.example/page").unwrap();
-    find_block(&Response {
+    find_block(&Inspected::new(&Response {
         status: 200,
         headers: &HeaderMap::new(),
         url: &url,
         redirect: None,
         body,
         is_html: true,
-    })
+    }))
 }
 
 #[test]
@@ -97,10 +97,14 @@ fn a_body_that_was_not_read_is_judged_by_status_and_headers_alone() {
         body: "",
         is_html: true,
     };
-    assert!(find_block(&response(403, &sample.headers)).is_some());
+    assert!(find_block(&Inspected::new(&response(403, &sample.headers))).is_some());
     let none = HeaderMap::new();
     for status in [200, 204, 401, 403, 404, 429, 500, 503] {
-        assert_eq!(find_block(&response(status, &none)), None, "{status}");
+        assert_eq!(
+            find_block(&Inspected::new(&response(status, &none))),
+            None,
+            "{status}"
+        );
     }
 }
 
@@ -180,7 +184,7 @@ fn hostile_pages_cost_no_more_than_a_moment() {
                 is_html: true,
             };
             // Quadratic time over 64 KiB takes seconds, even optimised.
-            let (_, took) = measure_cpu_time(|| find_block(&response));
+            let (_, took) = measure_cpu_time(|| find_block(&Inspected::new(&response)));
             assert!(
                 took < Duration::from_millis(700),
                 "{prefix}{piece}...: {took:?}"

@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_document::{Document, Limits};
 use webfill_urls::Url;
-use webfill_worker::blocks::{self, HeaderMap, RepeatedPages, Response, Sample, Sign, Signatures};
+use webfill_worker::blocks::{
+    self, HeaderMap, Inspected, RepeatedPages, Response, Sample, Sign, Signatures,
+};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -108,9 +110,10 @@ impl Recognition {
         for (number, page) in pages.iter().enumerate() {
             let url = Url::parse(&format!("https://site.example/{number}"))?;
             let response = html_response(&url, page);
-            let sign = blocks::find_block(&response);
+            let inspected = Inspected::new(&response);
+            let sign = blocks::find_block(&inspected);
             if let Some(sign) =
-                sign.or_else(|| repeated.note_answer("site.example", &response, true))
+                sign.or_else(|| repeated.note_answer("site.example", &inspected, true))
             {
                 println!("mistaken: {sign:?}");
                 self.mistaken += 1;
@@ -158,7 +161,7 @@ fn measure(url: &Url, page: &str) -> Measured {
 }
 
 fn find_block(url: &Url, body: &str) -> Option<Sign> {
-    blocks::find_block(&html_response(url, body))
+    blocks::find_block(&Inspected::new(&html_response(url, body)))
 }
 
 fn html_response<'a>(url: &'a Url, body: &'a str) -> Response<'a> {

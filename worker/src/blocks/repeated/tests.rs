@@ -23,7 +23,7 @@ fn note_page(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> O
         body,
         is_html: true,
     };
-    let sign = pages.note_answer(site, &response, true)?;
+    let sign = pages.note_answer(site, &Inspected::new(&response), true)?;
     Some(sign.grade == Grade::Statistical)
 }
 
@@ -129,7 +129,10 @@ fn a_task_that_may_not_wait_gets_its_page() {
         body: CHALLENGE,
         is_html: true,
     };
-    assert_eq!(pages.note_answer("site.example", &response, false), None);
+    assert_eq!(
+        pages.note_answer("site.example", &Inspected::new(&response), false),
+        None
+    );
     assert_eq!(
         note_page(&mut pages, "site.example", "2", CHALLENGE),
         BLOCKED
@@ -152,7 +155,7 @@ fn redirects_to_names_of_challenges_are_recognised_at_the_second() {
                 body: "",
                 is_html: false,
             };
-            let sign = pages.note_answer("site.example", &response, true)?;
+            let sign = pages.note_answer("site.example", &Inspected::new(&response), true)?;
             Some(sign.grade == Grade::Statistical)
         })
     };

@@ -1,26 +1,26 @@
 //! A map with a bounded size, keyed by hashes: beyond twice the bound, the oldest entries are forgotten.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 #[derive(Debug)]
 pub(super) struct Remembered<V> {
-    recent: HashMap<u64, V>,
+    recent: FxHashMap<u64, V>,
     /// The entries of `recent` when it was last full.
-    older: HashMap<u64, V>,
+    older: FxHashMap<u64, V>,
     most: usize,
 }
 
 impl<V: Default> Remembered<V> {
     pub(super) fn with_capacity(most: usize) -> Remembered<V> {
         Remembered {
-            recent: HashMap::new(),
-            older: HashMap::new(),
+            recent: FxHashMap::default(),
+            older: FxHashMap::default(),
             most,
         }
     }
 
     pub(super) fn entry(&mut self, key: u64) -> &mut V {
-        self.mark_recent(key);
+        self.insert(key);
         self.recent.entry(key).or_default()
     }
 
@@ -30,29 +30,16 @@ impl<V: Default> Remembered<V> {
 
     /// Remembers a key. Returns whether it is new.
     pub(super) fn insert(&mut self, key: u64) -> bool {
-        // A quick answer for the usual case: most keys are known.
         if self.recent.contains_key(&key) {
             return false;
-        }
-        let is_known = self.mark_recent(key);
-        self.recent.entry(key).or_default();
-        !is_known
-    }
-
-    /// Marks a key as recent. Returns whether it was known.
-    fn mark_recent(&mut self, key: u64) -> bool {
-        if self.recent.contains_key(&key) {
-            return true;
         }
         let known = self.older.remove(&key);
         if self.recent.len() >= self.most {
             self.older = std::mem::take(&mut self.recent);
         }
-        let is_known = known.is_some();
-        if let Some(known) = known {
-            self.recent.insert(key, known);
-        }
-        is_known
+        let is_new = known.is_none();
+        self.recent.insert(key, known.unwrap_or_default());
+        is_new
     }
 }
 

@@ -57,16 +57,16 @@ pub(super) fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
 /// Replaces the changing words of a text, which is in lower case. `address` holds the numbers in the address of the
 /// page.
 pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
-    let words: Vec<&str> = words(text).map(trim_punctuation).collect();
+    let words = words(text).map(trim_punctuation);
     let has_digits = has_digit(text);
-    let may_be_dates = has_digits || words.len() <= 2;
-    let is_of_server = has_digits && words.iter().any(|word| describes_server(word));
+    let may_be_dates = has_digits || words.clone().nth(2).is_none();
+    let is_of_server = has_digits && words.clone().any(describes_server);
     let mut folded = FoldedText {
-        text: String::new(),
+        text: String::with_capacity(text.len() + 1),
         numbers: Vec::new(),
     };
     let mut is_said = false;
-    for word in words.into_iter().filter(|word| !word.is_empty()) {
+    for word in words.filter(|word| !word.is_empty()) {
         let kept = match has_digit(word) {
             true => FOLDED,
             false if may_be_dates && is_date_name(word) => FOLDED,
