@@ -1,6 +1,8 @@
 //! The words that pages are compared by: which ones are significant, and which change from request to request (times,
 //! counters, tokens) or with the address (page numbers, months).
 
+use std::borrow::Cow;
+
 use webfill_values::has_date_name;
 
 use crate::blocks::words;
@@ -42,8 +44,9 @@ const YEARS: std::ops::Range<u64> = 1_900..2_200;
 /// A text of a page: a paragraph, a cell, an item.
 #[derive(Debug, PartialEq)]
 pub(super) struct FoldedText<'a> {
-    /// The words of the text, with changing ones replaced by [`FOLDED`]. Empty if all of them change.
-    pub(super) text: String,
+    /// The words of the text, with changing ones replaced by [`FOLDED`]. Empty if all of them change. A text without
+    /// changing words stays as it is.
+    pub(super) text: Cow<'a, str>,
     /// The numbers of the text that may distinguish pages, including words that mix digits and letters.
     pub(super) numbers: Vec<&'a str>,
 }
@@ -59,30 +62,37 @@ pub(super) fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
 pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
     let words = words(text).map(trim_punctuation);
     let has_digits = has_digit(text);
-    let may_be_dates = has_digits || words.clone().nth(2).is_none();
+    // Without digits, only short texts can be dates, such as the head of a calendar.
+    if !has_digits && words.clone().nth(2).is_some() {
+        return FoldedText {
+            text: text.into(),
+            numbers: Vec::new(),
+        };
+    }
     let is_of_server = has_digits && words.clone().any(describes_server);
-    let mut folded = FoldedText {
-        text: String::with_capacity(text.len() + 1),
-        numbers: Vec::new(),
-    };
+    let mut folded = String::with_capacity(text.len() + 1);
+    let mut numbers = Vec::new();
     let mut is_said = false;
     for word in words.filter(|word| !word.is_empty()) {
         let kept = match has_digit(word) {
             true => FOLDED,
-            false if may_be_dates && is_date_name(word) => FOLDED,
+            false if is_date_name(word) => FOLDED,
             false => word,
         };
         is_said |= kept != FOLDED;
-        folded.text.push_str(kept);
-        folded.text.push(' ');
+        folded.push_str(kept);
+        folded.push(' ');
         if kept == FOLDED && !is_of_server && may_distinguish_pages(word, address) {
-            folded.numbers.push(word);
+            numbers.push(word);
         }
     }
     if !is_said {
-        folded.text.clear();
+        folded.clear();
     }
-    folded
+    FoldedText {
+        text: folded.into(),
+        numbers,
+    }
 }
 
 fn has_digit(text: &str) -> bool {
@@ -160,7 +170,7 @@ mod tests {
             ("5. märz 2027, 12:03", "", &[]),
             (
                 "it may rain on monday and tuesday",
-                "it may rain on monday and tuesday ",
+                "it may rain on monday and tuesday",
                 &[],
             ),
             ("page 700", "page # ", &[]),
@@ -178,7 +188,7 @@ mod tests {
         ] {
             let found = fold_text(text, &[700]);
             assert_eq!(
-                (found.text.as_str(), &found.numbers[..]),
+                (&*found.text, &found.numbers[..]),
                 (expected, numbers),
                 "{text}"
             );
