@@ -55,6 +55,7 @@ use crate::cli::{Cli, Command};
 static ALLOCATOR: NotingAllocator<mimalloc::MiMalloc> = NotingAllocator(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
+    memory::avoid_huge_pages();
     child::restore_process_name();
     let ended = match Cli::from_process_arguments() {
         Ok(cli) => {
