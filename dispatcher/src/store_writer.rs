@@ -175,9 +175,8 @@ async fn run_writer(
     (health, known): (Health, Backends),
     on_written: impl Fn(WriteResult),
 ) {
-    let store = &access.store;
     let mut has_begun = access.fence.is_none();
-    while let Some(entry) = queue.next(store, &health, &on_written).await {
+    while let Some(entry) = queue.next(access, &health, &on_written).await {
         loop {
             access.gate.wait_until_open().await;
             let began = Instant::now();
@@ -268,13 +267,14 @@ impl WriteQueue {
     /// and checks whether the store answers.
     async fn next(
         &mut self,
-        store: &Arc<dyn Store>,
+        StoreAccess { store, gate, .. }: &StoreAccess,
         health: &Health,
         on_written: &impl Fn(WriteResult),
     ) -> Option<StoreWrite> {
         loop {
             // A list is judged as a whole; a write that arrives meanwhile does not interrupt it.
-            if self.lists.has_work() && self.queued.is_empty() && !self.queued.is_closed() {
+            let is_idle = self.queued.is_empty() && !self.queued.is_closed();
+            if self.lists.has_work() && is_idle && gate.is_open() {
                 if let Some(note) = self.judge_next_list(store).await {
                     on_written(WriteResult::CrawlSaved { note });
                 }
@@ -282,7 +282,8 @@ impl WriteQueue {
             }
             let queued = tokio::select! {
                 queued = self.queued.recv() => queued?,
-                () = self.retention.wait_until_due() => {
+                () = gate.wait_until_open(), if self.lists.has_work() && is_idle => continue,
+                () = wait_until_retention_is_due(&self.retention, gate) => {
                     self.retention.drop_old_data(&**store).await;
                     continue;
                 }
@@ -333,6 +334,11 @@ impl WriteQueue {
         health.record_store_answer(is_away, began.elapsed());
         self.check_at = Instant::now() + CHECK_EVERY;
     }
+}
+
+async fn wait_until_retention_is_due(retention: &Retention, gate: &TenureGate) {
+    retention.wait_until_due().await;
+    gate.wait_until_open().await;
 }
 
 fn take_latest(queued: QueuedWrite, states: &LatestStates) -> Option<StoreWrite> {

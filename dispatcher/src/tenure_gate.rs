@@ -29,9 +29,13 @@ impl TenureGate {
         self.0.store(boot_ms, Ordering::Relaxed);
     }
 
+    pub(crate) fn is_open(&self) -> bool {
+        boot_ms() < self.0.load(Ordering::Relaxed)
+    }
+
     /// Waits until the gate is open.
     pub(crate) async fn wait_until_open(&self) {
-        while boot_ms() >= self.0.load(Ordering::Relaxed) {
+        while !self.is_open() {
             tokio::time::sleep(CHECK_EVERY).await;
         }
     }
