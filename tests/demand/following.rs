@@ -153,6 +153,37 @@ fn questions_and_orders_follow_the_dispatcher_that_serves() {
     pair.wait_for_takeover();
 }
 
+/// What an operator orders while no dispatcher serves is carried out by the second one.
+#[needs(mongod)]
+#[test]
+fn orders_of_an_operator_follow_the_dispatcher_that_serves() {
+    let mut pair = Pair::start();
+    pair.first.feed(&[request("http://s0.test/1", "kept")]);
+    pair.first.wait_until_done("kept");
+    let watch = json!({"name": "nightly", "urls": ["http://s0.test/1"], "schedule": "0 2 * * *"});
+    let watch = watch.to_string();
+    pair.kill_first();
+    let orders: [&[&str]; 5] = [
+        &["reload"],
+        &["watch", "add", &watch],
+        &["site", "s0.test", "--delay", "2"],
+        &["retry", APP, "kept", "--outcome", "ok"],
+        &["why", "http://s0.test/1"],
+    ];
+    let started = orders.map(|order| (order, pair.command(order).arg("--json").start()));
+    for (order, running) in started {
+        println!("{order:?}");
+        running.finish().expect_code(0);
+    }
+    pair.wait_for_takeover();
+    let listed = pair.command(&["watch", "list", "--json"]).start().finish();
+    assert!(listed.expect_code(0).stdout.contains("nightly"));
+    for order in [&["prune", APP, "kept"][..], &["drain"]] {
+        pair.command(order).start().finish().expect_code(0);
+    }
+    pair.first.wait_until_supervisor_ended("one");
+}
+
 fn call(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "status", "arguments": {}}})
 }
