@@ -89,7 +89,7 @@ fleet: ## Run MACHINES=126 machines: restart, replace and kill them under load f
 	@deploy/install-build-deps.sh --tests
 	@deploy/install-mongod.sh >/dev/null
 	cargo build --package webfill --package webfill-tests --tests --bins --locked
-	FLEET_MACHINES="$(MACHINES)" FLEET_MINUTES="$(MINUTES)" REQUIRE_MONGOD=1 cargo test --package webfill-tests --locked --test fleet -- --ignored --nocapture a_large_fleet
+	FLEET_MACHINES="$(MACHINES)" FLEET_MINUTES="$(MINUTES)" REQUIRE_MONGOD=1 cargo test --package webfill-tests --locked --test fleet -- --include-ignored --nocapture a_large_fleet machines_are_started
 
 # Two dispatchers in network namespaces: the one that serves is killed, cut off, suspended or asked to hand over.
 failover: ## Lose the dispatcher that serves KILLS=1000 times under load, and report when the other one serves

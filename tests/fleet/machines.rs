@@ -18,8 +18,11 @@ use webfill_tests::workplace::Workplace;
 pub(crate) const SITES_EACH: usize = 12;
 
 const ROLL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/roll");
+const SCALE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/scale");
 const TASKS: u16 = 5555;
 const CONTROL: u16 = 5557;
+/// The address of the dispatcher's metrics, which only its own machine may ask for.
+const METRICS: &str = "127.0.0.1:9464";
 
 pub(crate) struct Machines {
     // Rust drops the fields in this order: first the processes, then the networks, the server and the folder.
@@ -79,6 +82,7 @@ impl Machines {
             .args(["--listen", self.bridge.address(), "--mappings"])
             .arg(self.work.path("mappings"))
             .env("WEBFILL_DISPATCHER_HTTP", "off")
+            .env("WEBFILL_METRICS_DISPATCHER", METRICS)
     }
 
     fn supervisor_command(&self, name: &str) -> Run {
@@ -138,6 +142,30 @@ impl Machines {
             roll.arg(flag).arg(self.units.command(words));
         }
         roll.output().expect("python3 runs it")
+    }
+
+    /// The command that starts and drains machines by the number of due sites. Each machine is meant for this many.
+    pub(crate) fn scale_command(&self, sites_each: usize, settle: Duration) -> Command {
+        let running = self.work.path("running");
+        fs::create_dir_all(&running).expect("our own folder");
+        let running = running.display();
+        let drain = format!(
+            "{} drain --supervisor {{name}} --dispatcher {} --keys {}",
+            Build::Today.binary().display(),
+            self.endpoint(TASKS),
+            self.work.path("keys-client").display()
+        );
+        let [start, stop] = ["start {name}", "stop {name}"].map(|words| self.units.command(words));
+        let mut scale = Command::new(SCALE);
+        scale.args(["--metrics", &format!("http://{METRICS}/metrics")]);
+        scale.args(["--names", "vm-%03d", "--min", "1"]);
+        scale.args(["--max", &self.names.len().to_string()]);
+        scale.args(["--sites-each", &sites_each.to_string()]);
+        scale.args(["--settle", &settle.as_secs().to_string(), "--every", "0.5"]);
+        scale.args(["--list", &format!("ls {running}"), "--drain", &drain]);
+        scale.args(["--start", &format!("{start} && touch {running}/{{name}}")]);
+        scale.args(["--stop", &format!("{stop} && rm {running}/{{name}}")]);
+        scale
     }
 
     /// A copy of the webfill program under another name, so that a test can recognise the processes that run it.

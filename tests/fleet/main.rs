@@ -9,6 +9,7 @@ mod machines;
 mod metrics;
 mod phases;
 mod ratings;
+mod scaling;
 mod witness;
 
 use std::time::Duration;
@@ -41,6 +42,15 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
             longest_pause: Duration::from_secs(6),
         });
     });
+}
+
+#[needs(mongod, namespaces)]
+#[test]
+fn machines_are_started_and_drained_as_sites_become_due() {
+    run_isolated_if_possible(
+        "machines_are_started_and_drained_as_sites_become_due",
+        || scaling::run_scaled(4),
+    );
 }
 
 #[needs(mongod, namespaces)]
