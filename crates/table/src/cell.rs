@@ -16,6 +16,8 @@ pub struct Row {
     pub number: u64,
     /// One cell for each column.
     pub cells: Vec<Cell>,
+    /// How many of the last cells the row lacks in its file. They are empty.
+    pub lacking: usize,
 }
 
 /// The content of a cell.

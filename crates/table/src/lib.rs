@@ -26,8 +26,9 @@
 //! shared texts. A new cell gets the style that most cells of its column have. A cell with a formula is never changed.
 //! Formulas keep their stored results until a program recalculates them.
 //!
-//! **Unusable rows** have too few or too many cells, broken quotes, invalid characters or JSON, NUL bytes, or a cell
-//! of more than 1 MiB. They are reported with their line ([`RowFault`]) and written unchanged.
+//! **Unusable rows** have too many cells or only one, broken quotes, invalid characters or JSON, NUL bytes, or a cell
+//! of more than 1 MiB. They are reported with their line ([`RowFault`]) and written unchanged. A row may lack its last
+//! cells ([`Row::lacking`]); values are then appended to it.
 //!
 //! **After a crash** the output is either complete or absent ([`write_filled_table`]).
 

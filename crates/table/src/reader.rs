@@ -188,10 +188,11 @@ impl TableReader {
 
 fn next_text_row(rows: &mut dyn TextRows) -> io::Result<Option<Result<Row, RowFault>>> {
     while let Some(piece) = rows.next_piece()? {
-        if let Content::Row(_) = piece.content {
+        if let Content::Row(spans) = &piece.content {
             return Ok(Some(Ok(Row {
                 number: piece.number,
                 cells: rows.cells(&piece),
+                lacking: rows.count_lacking(spans),
             })));
         }
         if let Some(fault) = piece.as_fault() {

@@ -80,6 +80,11 @@ impl Sample {
             match row {
                 Ok(row) => {
                     sample.row_count += 1;
+                    // A row that lacks cells may be none of the table, so nothing is inferred from those that it has.
+                    if row.lacking > 0 {
+                        sample.note_lacking(row.lacking);
+                        continue;
+                    }
                     sample.note_row(&row);
                     kept.add_if_sampled(row);
                 }
@@ -98,6 +103,12 @@ impl Sample {
         sample.format = reader.format().clone();
         sample.rows = kept.rows;
         Ok(sample)
+    }
+
+    fn note_lacking(&mut self, lacking: usize) {
+        for profile in self.profiles.iter_mut().rev().take(lacking) {
+            profile.empty += 1;
+        }
     }
 
     fn note_row(&mut self, row: &Row) {
@@ -168,6 +179,7 @@ impl Spread {
         }
         self.rows.push(Row {
             number: row.number,
+            lacking: row.lacking,
             cells: row.cells.into_iter().map(truncate_cell).collect(),
         });
     }

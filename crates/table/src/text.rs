@@ -105,6 +105,11 @@ pub(crate) trait TextRows: Send {
     /// The cells of a piece that is a row.
     fn cells(&self, piece: &Piece) -> Vec<Cell>;
 
+    /// How many of the last cells a row with these cells lacks.
+    fn count_lacking(&self, _: &[Span]) -> usize {
+        0
+    }
+
     /// Writes new values into some cells of a row. `edits` must be in the order of the columns. A value that does not
     /// fit is added to `refused`.
     fn edit_row(

@@ -25,6 +25,7 @@ use self::field::{Field, name_of_field};
 use self::links::{Links, has_scheme};
 use self::style::Style;
 use super::known::KnownValues;
+use super::nouns::count_with_noun;
 use super::options::{FillOptions, RowsToCheck};
 
 /// The most faults that are reported.
@@ -40,7 +41,7 @@ pub struct Table {
     pub links: Links,
     /// The format and the columns of the file, as inferred from its content.
     pub understanding: Understanding,
-    /// Lines that cannot be used, with the reason.
+    /// Lines that cannot be used, with the reason, and lines that lack cells.
     pub faults: Vec<String>,
     /// The hash of the file as it was read.
     sum: u64,
@@ -152,7 +153,39 @@ impl Table {
         }
     }
 
+    /// Reports a row that lacks cells. Its last cells count as empty if it has its id and a link: then its first cells
+    /// stand where they belong.
+    fn check_count_of_cells(&mut self, row: &webfill_table::Row) -> bool {
+        if row.lacking == 0 {
+            return true;
+        }
+        let columns = row.cells.len();
+        let has_id = self
+            .understanding
+            .id
+            .is_none_or(|id| !row.cells[id].is_empty());
+        let mut urls = self.understanding.urls.iter();
+        let has_link = urls.any(|column| {
+            let links = column.links(&row.cells[column.column]);
+            links.iter().any(|link| canonical_url(link, None).is_ok())
+        });
+        let is_usable = has_id && has_link;
+        let end = match is_usable {
+            true => ": the others count as empty",
+            false => ", and it lacks its id or a link",
+        };
+        self.faults.push(format!(
+            "line {}: the row has {}, but the table {columns} columns{end}",
+            row.number,
+            count_with_noun(columns - row.lacking, "cell"),
+        ));
+        is_usable
+    }
+
     fn add_row(&mut self, cells: &webfill_table::Row) {
+        if !self.check_count_of_cells(cells) {
+            return;
+        }
         let number = cells.number;
         let mut places = Vec::new();
         let columns = &self.understanding.urls;

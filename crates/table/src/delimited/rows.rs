@@ -189,12 +189,21 @@ impl DelimitedRows {
         if is_blank(&self.spans) {
             return Ok(self.take_piece(row.bytes, 1, Content::Between));
         }
+        self.drop_empty_cells_beyond_columns();
         let fault = self.find_fault(&row);
         let content = match fault {
             Some(reason) => Content::Fault(reason),
             None => Content::Row(self.spans.clone()),
         };
         Ok(self.take_piece(row.bytes, 1 + row.inner_lines, content))
+    }
+
+    /// Delimiters at the end of a row mean nothing.
+    fn drop_empty_cells_beyond_columns(&mut self) {
+        let beyond = self.spans.get(self.columns.len()..).unwrap_or_default();
+        if beyond.iter().all(|span| span.start == span.end) {
+            self.spans.truncate(self.columns.len());
+        }
     }
 
     fn find_fault(&mut self, row: &SplitRow) -> Option<String> {
@@ -215,7 +224,7 @@ impl DelimitedRows {
         if row.is_askew {
             return Some(String::from("text follows a closing quote"));
         }
-        if self.spans.len() != self.columns.len() {
+        if !self.has_usable_count() {
             return Some(self.wrong_count_message());
         }
         if memchr::memchr(0, raw).is_some() {
@@ -228,6 +237,14 @@ impl DelimitedRows {
             return Some(format!("the cell of `{name:.40}` is longer than 1 MiB"));
         }
         None
+    }
+
+    /// Whether the row has a cell for each column, or lacks only its last ones. A row with a single cell is probably a
+    /// note.
+    fn has_usable_count(&self) -> bool {
+        const LEAST: usize = 2;
+        self.spans.len() == self.columns.len()
+            || (LEAST..self.columns.len()).contains(&self.spans.len())
     }
 
     fn wrong_count_message(&self) -> String {
@@ -296,7 +313,12 @@ impl TextRows for DelimitedRows {
             true => Cell::Missing,
             false => Cell::Text(text),
         };
-        texts.map(cell).collect()
+        let cells = texts.map(cell).chain(std::iter::repeat(Cell::Missing));
+        cells.take(self.columns.len()).collect()
+    }
+
+    fn count_lacking(&self, spans: &[Span]) -> usize {
+        self.columns.len().saturating_sub(spans.len())
     }
 
     fn edit_row(
@@ -310,12 +332,24 @@ impl TextRows for DelimitedRows {
             return EditedRow::default();
         };
         let mut edited = EditedRow::default();
-        let mut at = 0;
+        let row_end = spans.last().map_or(0, |last| last.end);
+        let (mut at, mut count) = (0, spans.len());
         for Edit { column, value } in edits {
-            let span = &spans[column];
+            // A cell that the row lacks is appended, with the empty cells before it.
+            let lacking = Span {
+                start: row_end,
+                end: row_end,
+                is_quoted: false,
+                is_escaped: false,
+            };
+            let span = spans.get(column).unwrap_or(&lacking);
             match self.encode_value(&value, span, &shapes[column]) {
                 Ok(cell) => {
                     edited.raw.extend_from_slice(&piece.raw[at..span.start]);
+                    for _ in count..=column {
+                        edited.raw.push(self.dialect.delimiter);
+                    }
+                    count = count.max(column + 1);
                     edited.raw.extend_from_slice(&cell);
                     edited.cells += 1;
                     at = span.end;

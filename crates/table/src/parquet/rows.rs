@@ -153,6 +153,7 @@ impl TypedRows for ParquetRows {
         Ok(Some(Ok(Row {
             number: self.number,
             cells,
+            lacking: 0,
         })))
     }
 }

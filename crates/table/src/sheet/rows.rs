@@ -174,7 +174,11 @@ impl SheetRows {
                 }
             }
         }
-        Ok(Row { number, cells })
+        Ok(Row {
+            number,
+            cells,
+            lacking: 0,
+        })
     }
 }
 
