@@ -9,6 +9,7 @@ use crate::foreign_parts;
 use crate::former::{self, FormerSteps};
 use crate::optional;
 use crate::page_group::Group;
+use crate::ranges;
 use crate::score::{Label, Scores};
 use crate::shape;
 use crate::stale;
@@ -172,6 +173,7 @@ fn learn_single_or_list(
     readings.extend(group.read_all(&kept_out));
     candidates.extend(kept_out);
     if !multiple {
+        exclude_ranges(group, &mut candidates, &mut readings, &labels);
         let is_repair = former.is_some();
         add_safer_chains(group, &mut candidates, &mut readings, &labels, is_repair);
     }
@@ -195,6 +197,22 @@ fn learn_single_or_list(
         candidates,
         readings,
         labels,
+    }
+}
+
+/// Replaces extraction chains that read a number of a range; see `ranges.rs`.
+fn exclude_ranges(
+    group: &Group<'_>,
+    candidates: &mut Vec<Candidate>,
+    readings: &mut Vec<Vec<Reading>>,
+    labels: &[Label],
+) {
+    let ranking = Scores::new(candidates, readings, labels, false).ranking(None);
+    let found = ranges::chains_outside_ranges(group, candidates, readings, &ranking, labels);
+    for one in found {
+        candidates[one.number].is_unusable = true;
+        candidates.push(one.safer);
+        readings.push(one.readings);
     }
 }
 

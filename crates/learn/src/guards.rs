@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::evaluate::Reading;
 use crate::field::LearnedField;
 use crate::fold::{Spelling, is_cut_off};
+use crate::number_guard;
 use crate::page_group::Group;
 use crate::score::{Label, reads_truncated, trusted_labels};
 use crate::shape::{self, Lengths};
@@ -19,6 +20,10 @@ const ENOUGH: usize = 3;
 /// The share of all read values that a guard's pattern must match. It is below 1, because the known values may be too
 /// few to show all forms.
 const MATCHED: f64 = 0.95;
+
+/// The same share for texts that are one number. It is lower, because other texts in their place, such as ranges and
+/// `unknown`, are no further form of the values.
+const MATCHED_NUMBERS: f64 = 0.7;
 
 /// A telephone number may be this many times longer than the longest known one.
 const LONGER: f64 = 1.5;
@@ -31,6 +36,7 @@ const SHORTEST: usize = 4;
 /// A processor that drops values unlike the known ones.
 pub(crate) struct Guard {
     pub(crate) processor: Value,
+    has_shape: bool,
     accepts: Box<dyn Fn(&str) -> bool>,
 }
 
@@ -38,6 +44,7 @@ impl Guard {
     fn from_type(name: &str, accepts: fn(&str) -> bool) -> Guard {
         Guard {
             processor: json!({"type": "validate", "parameters": {"type": name}}),
+            has_shape: true,
             accepts: Box::new(accepts),
         }
     }
@@ -46,6 +53,7 @@ impl Guard {
         let regex = Regex::new(&pattern).ok()?;
         Some(Guard {
             processor: json!({"type": "validate", "parameters": {"pattern": pattern}}),
+            has_shape: true,
             accepts: Box::new(move |text| regex.is_match(text)),
         })
     }
@@ -54,9 +62,9 @@ impl Guard {
         (self.accepts)(text)
     }
 
-    /// Whether the guard checks the form of values, and not only that they are not truncated.
+    /// Whether the guard checks for a form that hardly any other text has. Many texts are one number or not truncated.
     pub(crate) fn has_shape(&self) -> bool {
-        self.processor["parameters"]["pattern"] != WHOLE
+        self.has_shape
     }
 
     /// Whether the guard accepts every correct value that the candidate `one` reads.
@@ -74,6 +82,7 @@ pub(crate) fn guard_for_readings(found: &LearnedField, one: usize) -> Option<Gua
 fn truncation_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     reads_truncated(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
         processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),
+        has_shape: false,
         accepts: Box::new(|text| !is_cut_off(text)),
     })
 }
@@ -129,6 +138,7 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
     let regex = Regex::new(&format!("^(?:{})$", texts.join("|"))).ok()?;
     Some(Guard {
         processor: json!({"type": "validate", "parameters": {"pattern": pattern}}),
+        has_shape: true,
         accepts: Box::new(move |text| !regex.is_match(text)),
     })
 }
@@ -167,11 +177,11 @@ fn shape_guard(found: &LearnedField, one: usize) -> Option<Guard> {
             return Some(Guard::from_type(name, *accepts));
         }
     }
-    let is_matched = |guard: &Guard| {
+    let matches = |guard: &Guard, share: f64| {
         let all = found.readings[one].iter().flat_map(value_selector(found));
         let all: Vec<bool> = all.map(|value| (guard.accepts)(&value.text)).collect();
         let matched = all.iter().filter(|matched| **matched).count();
-        matched as f64 >= MATCHED * all.len() as f64
+        matched as f64 >= share * all.len() as f64
     };
     let is_phone = |value: &&str| Spelling::new(value).into_phone_digits().is_some();
     let code = match values.iter().all(is_phone) {
@@ -184,7 +194,18 @@ fn shape_guard(found: &LearnedField, one: usize) -> Option<Guard> {
         .into_iter()
         .flatten()
         .filter_map(Guard::from_pattern);
-    guards.find(is_matched)
+    guards
+        .find(|guard| matches(guard, MATCHED))
+        .or_else(|| number_guard(&values).filter(|guard| matches(guard, MATCHED_NUMBERS)))
+}
+
+/// A guard that accepts only texts that are one number, if the known values are.
+fn number_guard(values: &[&str]) -> Option<Guard> {
+    let guard = Guard::from_pattern(number_guard::pattern(values)?)?;
+    Some(Guard {
+        has_shape: false,
+        ..guard
+    })
 }
 
 type IsOfType = fn(&str) -> bool;

@@ -8,6 +8,7 @@ mod hostile;
 mod kinds;
 mod learning;
 mod made;
+mod odd_values;
 mod repairs;
 mod rows;
 mod said;
