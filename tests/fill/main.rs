@@ -16,6 +16,7 @@ mod layouts;
 mod made_web;
 mod manuals;
 mod odd_pages;
+mod odd_values;
 mod progress;
 mod proof;
 mod refreshed;

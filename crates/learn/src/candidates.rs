@@ -338,6 +338,28 @@ impl Candidates {
         }
     }
 
+    /// Adds candidates for a place without further processors, by the best two routes from each kind of anchor.
+    pub(crate) fn add_best_routes(
+        &mut self,
+        number: usize,
+        page: &Places<'_>,
+        index: usize,
+        labels: &Labels,
+        leaks: &Leaks,
+    ) {
+        const OF_A_KIND: usize = 2;
+        let mut routes = routes::routes(page, index, labels, leaks);
+        routes.sort_by(|one, other| one.burden.total_cmp(&other.burden));
+        let mut kinds: BTreeMap<Anchor, usize> = BTreeMap::new();
+        for route in routes {
+            let of_kind = kinds.entry(route.anchor).or_default();
+            *of_kind += 1;
+            if *of_kind <= OF_A_KIND {
+                self.add(number, route, &[]);
+            }
+        }
+    }
+
     /// Adds candidates for a place if the steps of the field's former extraction chain extract the value from its text.
     pub(crate) fn add_with_former_steps(
         &mut self,

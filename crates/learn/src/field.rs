@@ -7,6 +7,7 @@ use crate::evaluate::Reading;
 use crate::fold::KnownValue;
 use crate::foreign_parts;
 use crate::former::{self, FormerSteps};
+use crate::lookups;
 use crate::optional;
 use crate::page_group::Group;
 use crate::ranges;
@@ -154,6 +155,11 @@ fn learn_single_or_list(
     let mut readings = group.read_all(&candidates);
     for (one, readings) in candidates.iter_mut().zip(&readings) {
         one.is_unusable |= one.has_optional_words() && !optional::is_shown(one, readings, &labels);
+    }
+    if !multiple && former.is_none() {
+        let with_tables = lookups::chains_with_tables(group, &labels, &readings);
+        readings.extend(group.read_all(&with_tables));
+        candidates.extend(with_tables);
     }
     if multiple {
         let credits = Scores::new(&candidates, &readings, &labels, multiple).credits;

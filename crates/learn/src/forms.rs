@@ -7,6 +7,8 @@
 //! - Others: other marks between letters, reordered names, capitals, national telephone numbers, relative links, yes
 //!   and no.
 //!
+//! Words that stand for the few values of a field are found by `lookups.rs`.
+//!
 //! Known values decide: a form is used only if several pages show it, and it must read their values like any other
 //! extraction chain.
 

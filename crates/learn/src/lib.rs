@@ -30,6 +30,7 @@ mod known;
 mod labels;
 mod learning;
 mod links;
+mod lookups;
 mod marks;
 mod measures;
 mod number_guard;

@@ -275,6 +275,14 @@ impl<'d> Places<'d> {
         self.by_text.get(folded).map_or(&[], Vec::as_slice)
     }
 
+    /// The folded texts of the page with at most this many bytes, each with its places.
+    pub(crate) fn short_texts(&self, longest: usize) -> impl Iterator<Item = (&str, &[usize])> {
+        let is_text =
+            move |text: &str| text.len() <= longest && !text.starts_with(char::is_control);
+        let texts = self.by_text.iter().filter(move |(text, _)| is_text(text));
+        texts.map(|(text, places)| (text.as_str(), places.as_slice()))
+    }
+
     /// The last text node before a node, in page order, with its text.
     pub(crate) fn text_before(&self, node: NodeRef<'_>) -> Option<(NodeRef<'d>, &str)> {
         let position = |index: usize| match &self.all[index].at {

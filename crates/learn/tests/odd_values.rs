@@ -125,3 +125,122 @@ fn values_of_a_column_with_a_unit_have_the_unit() {
         }
     }
 }
+
+/// A column with few different values: each value with the word of its page.
+const FEW: &[(&str, &[(&str, &str)])] = &[
+    (
+        "true and false",
+        &[("true", "In stock"), ("false", "Sold out")],
+    ),
+    (
+        "1 and 0",
+        &[("1", "On the shelf"), ("0", "At the workshop")],
+    ),
+    (
+        "ja and nein",
+        &[("ja", "lieferbar"), ("nein", "vergriffen")],
+    ),
+    ("Y and N", &[("Y", "Vegan"), ("N", "Contains milk")]),
+    (
+        "two words for one value",
+        &[("yes", "In stock"), ("no", "Sold out"), ("yes", "Few left")],
+    ),
+    (
+        "languages",
+        &[("en", "English"), ("de", "German"), ("fr", "French")],
+    ),
+    (
+        "countries",
+        &[
+            ("DE", "Germany"),
+            ("AT", "Austria"),
+            ("CH", "Switzerland"),
+            ("PL", "Poland"),
+        ],
+    ),
+    ("m and f", &[("m", "Male"), ("f", "Female")]),
+];
+
+fn few_values(pairs: &[(&str, &str)], number: usize) -> (String, String) {
+    let (value, word) = pairs[number * number * 5 % 23 % pairs.len()];
+    (value.to_owned(), word.to_owned())
+}
+
+#[test]
+fn words_of_pages_become_the_few_values_of_a_column() {
+    let mut wrong = Vec::new();
+    for (name, pairs) in FEW {
+        let pages: Vec<(String, String)> = (0..KNOWN + READ)
+            .map(|number| few_values(pairs, number))
+            .collect();
+        for (at, read) in learn_and_read(&pages).into_iter().enumerate() {
+            let (value, word) = &pages[KNOWN + at];
+            if read.as_ref() != Some(value) {
+                wrong.push(format!("{name}: {read:?} of {word}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn some_wrong_records_do_not_hide_the_meaning_of_words() {
+    for (name, pairs) in FEW.iter().filter(|(_, pairs)| pairs.len() == 2) {
+        let mut pages: Vec<(String, String)> = (0..KNOWN + READ)
+            .map(|number| few_values(pairs, number))
+            .collect();
+        for number in [5, 11] {
+            let other = pairs.iter().find(|(value, _)| *value != pages[number].0);
+            pages[number].0 = other.unwrap().0.to_owned();
+        }
+        for (at, read) in learn_and_read(&pages).into_iter().enumerate() {
+            let (value, word) = &pages[KNOWN + at];
+            assert_eq!(read.as_ref(), Some(value), "{name}: {word}");
+        }
+    }
+}
+
+#[test]
+fn a_word_that_was_not_learned_gives_no_value() {
+    for (name, pairs) in FEW {
+        let mut pages: Vec<(String, String)> = (0..KNOWN + READ)
+            .map(|number| few_values(pairs, number))
+            .collect();
+        for (_, word) in pages.iter_mut().skip(KNOWN) {
+            *word = String::from("Ask us");
+        }
+        let read = learn_and_read(&pages);
+        assert!(read.iter().all(Option::is_none), "{name}: {read:?}");
+    }
+}
+
+/// Values that no word of the pages goes with. Nothing may be learned for them.
+#[test]
+fn words_that_agree_by_chance_are_not_learned() {
+    const DRAWS: usize = 60;
+    const KNOWN: [usize; 4] = [8, 12, 20, 40];
+    let mut learned = 0;
+    for draw in 0..DRAWS {
+        for known in KNOWN {
+            let mut state = (draw * 97 + known) as u64;
+            let mut value = || {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                ["true", "false"][(state >> 40) as usize % 2]
+            };
+            let pages = (0..known).map(|number| {
+                item(
+                    number + draw * 3,
+                    "Value",
+                    "the same",
+                    &[("field", &[value()])],
+                )
+            });
+            let pages: Vec<Page> = pages.collect();
+            let found = learn(&pages, &[], &task()).unwrap();
+            learned += usize::from(!found.mappings.is_empty());
+        }
+    }
+    assert!(learned * 50 <= DRAWS * KNOWN.len(), "{learned}");
+}

@@ -110,16 +110,21 @@ pub struct GapWords {
     others: OtherValues,
     /// Words that look like gap markers but occur as values of the column.
     values: Vec<usize>,
+    /// Whether the column has enough values to show which words it uses.
+    are_many: bool,
 }
 
 impl GapWords {
     /// Learns from the values of a column. They must not contain its gaps.
     pub fn of_column<'v>(values: impl Iterator<Item = &'v str>) -> GapWords {
+        /// A word such as `unknown` is no value of a column if none of this many values is it.
+        const MANY: usize = 12;
         let values: Vec<&str> = values.collect();
         let words = values.iter().filter_map(|value| gap_word_index(value));
         GapWords {
             others: OtherValues::from_values(&values),
             values: words.collect(),
+            are_many: values.len() >= MANY,
         }
     }
 
@@ -127,7 +132,8 @@ impl GapWords {
     pub fn contains(&self, text: &str) -> bool {
         gap_word_index(text).is_some_and(|index| {
             let (word, kind) = WORDS[index];
-            !self.values.contains(&index) && self.others.means_gap(word, kind, 1, u64::MAX)
+            let is_gap = self.others.means_gap(word, kind, 1, u64::MAX);
+            !self.values.contains(&index) && (is_gap || kind == Word::Weak && self.are_many)
         })
     }
 }
@@ -239,6 +245,11 @@ mod tests {
         assert!(!countries.contains("NA") && countries.contains("-"));
         let prices = GapWords::of_column(["12.50", "7"].into_iter());
         assert!(prices.contains("unknown") && prices.contains("TBD"));
+        let makers = ["Acorn", "Birch", "Cedar"].repeat(4);
+        assert!(GapWords::of_column(makers.iter().copied()).contains("unknown"));
+        assert!(!GapWords::of_column(makers[1..].iter().copied()).contains("unknown"));
+        let with_none = makers.iter().chain(&["none"]).copied();
+        assert!(!GapWords::of_column(with_none).contains("none"));
         assert!(GapWords::default().contains("n/a"));
     }
 
