@@ -52,6 +52,7 @@ fn main() -> Result<ExitCode, Failure> {
     for taught in [1, 2, 3] {
         let judged = ProposalScores::measure(&made, taught, shows);
         println!("made verticals, {taught} taught: {}", judged.summary_text());
+        judged.print_calibration();
         if taught == 3 {
             verdicts.push(verdict_at_least(
                 "page F1 from three sites",
@@ -123,6 +124,9 @@ struct ProposalScores {
     all: usize,
     sure: usize,
     sure_right: usize,
+    /// The proposals of fields, by their confidence in steps of a tenth: how many there are, the sum of their
+    /// confidences, and the sum of the shares of right values.
+    by_confidence: [(usize, f64, f64); 10],
 }
 
 impl ProposalScores {
@@ -195,10 +199,29 @@ impl ProposalScores {
                 self.sure_right += usize::from(is_right);
             }
         }
+        if let Some(proposal) = proposal.filter(|_| said > 0) {
+            let step = ((proposal.confidence * 10.0) as usize).min(9);
+            let (count, confidence, share) = &mut self.by_confidence[step];
+            *count += 1;
+            *confidence += proposal.confidence;
+            *share += f64::from(right as u32) / f64::from(said as u32);
+        }
         self.all += there;
         let f1 = (there > 0).then(|| 2.0 * f64::from(right as u32) / (there + said) as f64);
         self.f1s.extend(f1);
         f1
+    }
+
+    /// Shows for each step of confidence how many values are right.
+    fn print_calibration(&self) {
+        for (count, confidence, share) in self.by_confidence.iter().filter(|one| one.0 > 0) {
+            let mean = |sum: f64| sum / *count as f64;
+            println!(
+                "  {count:4} fields said {:.3}, right {:.3}",
+                mean(*confidence),
+                mean(*share)
+            );
+        }
     }
 
     fn f1(&self) -> f64 {
