@@ -21,7 +21,7 @@ const SITES: usize = 2 * FETCHES;
 /// How long the server holds each page, so that all fetches are in flight most of the time.
 const HOLD: Duration = Duration::from_secs(3);
 
-const LIMIT_MIB: f64 = 400.0;
+const LIMIT_MIB: f64 = 340.0;
 
 /// The real pages, each with a delay before the answer.
 struct Slow(Articles);
