@@ -73,10 +73,12 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
     }));
     work.write("edited.csv", answered.join("\n") + "\n");
     let before = web.visits().len();
-    fill_command(&work, &web)
+    let run = fill_command(&work, &web)
         .args(["--check", "all", "--doubts", "edited.csv"])
         .finish()
         .expect_code(0);
+    let counted = format!("; {accepted} accepted values written");
+    assert!(run.stdout.contains(&counted), "{}", run.stdout);
     assert_eq!(web.visits().len(), before);
     let still_wrong = |work: &Workplace| {
         let rows = read_rows(work, "books.filled.csv");

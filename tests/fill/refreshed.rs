@@ -131,6 +131,52 @@ fn a_page_that_failed_is_asked_again_by_the_next_run() {
     assert_filled(&work, 4);
 }
 
+fn table_on_first_day() -> String {
+    let mut text = String::from("id,link,motto\n");
+    for book in 0..BOOKS {
+        let motto = match is_gap(book) {
+            true => String::new(),
+            false => motto_on_day(book, 1),
+        };
+        text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
+    }
+    text
+}
+
+#[test]
+fn a_site_whose_robots_txt_cannot_be_fetched_is_unreachable_and_refuses_nothing() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_mottos(&web);
+    web.site("mottos.example").serve("/robots.txt", status(503));
+    work.write("books.csv", table_on_first_day());
+    let run = fill_command(&work, &web).args(["--patience", "1s"]);
+    let run = run.finish().expect_code(0);
+    let unreachable = format!("not filled: {} page unreachable", BOOKS / 3);
+    assert!(run.stdout.contains(&unreachable), "{}", run.stdout);
+    assert_eq!(web.visits().pages().len(), 0);
+}
+
+#[test]
+fn pages_at_private_addresses_are_requested_once_these_are_allowed() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_mottos(&web);
+    work.write("books.csv", table_on_first_day());
+    let refused = Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
+        .args(["--contact", "https://example.org/crawler.html"])
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+        .finish()
+        .expect_code(0);
+    let advice = format!(
+        "next: {BOOKS} pages not requested, at private addresses; if the sites are yours, run the same command with --allow-private-networks"
+    );
+    assert!(refused.stdout.contains(&advice), "{}", refused.stdout);
+    assert_eq!(web.visits().pages().len(), 0);
+    let run = fill_command(&work, &web).finish().expect_code(0);
+    assert!(run.stdout.contains("next: nothing"), "{}", run.stdout);
+    assert_filled(&work, 1);
+}
+
 /// If a site fails for longer than the patience of a run, its remaining pages are not requested.
 #[test]
 fn pages_that_were_not_requested_because_their_site_failed_are_requested_the_next_time() {
@@ -176,7 +222,8 @@ fn pages_that_were_not_requested_because_their_site_failed_are_requested_the_nex
     let run = fill().args(["--patience", "1s"]).finish().expect_code(0);
     assert!(run.stdout.contains("page unreachable"), "{}", run.stdout);
     assert!(
-        run.stdout.contains("failed for reasons that may pass"),
+        run.stdout
+            .contains("failed for reasons that may be temporary"),
         "{}",
         run.stdout
     );

@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::{Oddities, serve_books, table_with_gaps};
 
 /// Options with values that are invalid, or that do not fit the table and the folder.
-const WRONG: [&[&str]; 32] = [
+const WRONG: [&[&str]; 33] = [
     &["--id", "none"],
     &["--url", "none"],
     &["--url", "note"],
@@ -40,6 +40,7 @@ const WRONG: [&[&str]; 32] = [
     &["--ca-file", "books.csv"],
     &["--patience", "soon"],
     &["--refresh-after", "-1d"],
+    &["--refresh-after", "30"],
     &["--progress", "some"],
     &[
         "--records",
@@ -193,4 +194,21 @@ fn the_effect_of_each_option_is_tested() {
     let mut tested: BTreeSet<&str> = OPTIONS.iter().map(|(option, ..)| *option).collect();
     tested.extend(["--dispatcher", "--help", "--version"]);
     assert_eq!(words.collect::<BTreeSet<&str>>(), tested);
+}
+
+#[test]
+fn a_table_that_cannot_be_completed_is_refused_with_what_to_do() {
+    let work = Workplace::new();
+    work.write("header.csv", "id,title,link\n");
+    for (table, why) in [
+        ("header.csv", "the table has no rows to complete"),
+        (
+            "https://shop.example/books.csv",
+            "is a URL, and a table is a file: download it",
+        ),
+    ] {
+        let run = Run::new(["fill", table, "--dry-run"]).in_folder(work.path("."));
+        let run = run.finish().expect_code(2);
+        assert!(run.stderr.contains(why), "{table}: {}", run.stderr);
+    }
 }

@@ -87,6 +87,7 @@ const MOST_BEHIND: usize = 10;
 pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
     run_on_thread("fill", move || match options.table.clone() {
         Some(table) => {
+            options::require_file_name(&table)?;
             let project = Project::new(&table);
             Fill::prepare(options, project, &table)?.run()
         }
@@ -146,9 +147,10 @@ impl Fill {
             false => format!("all of them in {}", bad_rows.display()),
         });
         if table.understanding.urls.is_empty() {
-            return Err(Fault::usage(
-                "the table has no column of links: name it with --url",
-            ));
+            return Err(Fault::usage(match table.rows.is_empty() {
+                true => "the table has no rows to complete",
+                false => "the table has no column of links: name it with --url",
+            }));
         }
         let mut answers = doubts::load_answers(&project, options.doubts.as_deref())?;
         let accepted = doubts::apply_answers(&mut table, &mut answers);
@@ -448,6 +450,7 @@ impl Fill {
             written,
             doubts: doubtful.len() - questions,
             questions,
+            accepted: self.accepted.len(),
             idle_answers: self.answers.idle,
         };
         let stage = match pages.cut_short {

@@ -79,7 +79,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(millis as u64))
 }
 
-/// Like [`parse_duration`], but a unit is required, because deleting by age cannot be undone.
+/// Like [`parse_duration`], but a unit is required: ages are mostly days, and deleting by age cannot be undone.
 pub fn parse_age(text: &str) -> Result<Duration, String> {
     let age = parse_duration(text)?;
     match text.ends_with(|last: char| last.is_ascii_alphabetic()) {

@@ -163,7 +163,7 @@ pub struct CrawlOptions {
     ///
     /// A finished crawl reads its seeds again. An input value that a page has replaced returns only if you change it.
     /// `--max-pages` and `--domain-max-pages` count the pages of all runs.
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = crate::cli::parse_age, allow_hyphen_values = true)]
     pub refresh_after: Option<Duration>,
     /// Whether the seeds are expected to differ from run to run. This is not a flag: `webfill fill` sets it.
     #[arg(skip)]

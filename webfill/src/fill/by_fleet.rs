@@ -363,7 +363,7 @@ fn check_signals() -> Result<(), Fault> {
     match signals::received_request() {
         SignalRequest::Nothing => Ok(()),
         _ => Err(Fault::interrupted(
-            "interrupted: the fleet fetches what it was given; the same command resumes, and asks no page twice",
+            "interrupted: the fleet fetches the pages it was given; run the same command again to resume",
         )),
     }
 }

@@ -400,7 +400,7 @@ impl Decider<'_> {
                             has_own_page |= !self.is_of_several_rows(at);
                             State::NotOnPage
                         }
-                        Outcome::Disallowed | Outcome::RobotsUnreachable => State::Robots,
+                        Outcome::Disallowed => State::Robots,
                         _ => State::Unreachable,
                     },
                 ),

@@ -78,6 +78,17 @@ pub struct FillOptions {
     pub web: FillWebOptions,
 }
 
+/// Says what to do if a table is named by its URL, which would otherwise be a missing file.
+pub fn require_file_name(table: &Path) -> Result<(), Fault> {
+    let name = table.to_string_lossy();
+    match name.starts_with("http://") || name.starts_with("https://") {
+        true => Err(Fault::usage(format!(
+            "{name} is a URL, and a table is a file: download it, and give the name of the file"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Which rows without gaps are fetched too, to check their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum RowsToCheck {
@@ -86,6 +97,7 @@ pub enum RowsToCheck {
     /// Some rows of each site
     #[default]
     Sample,
+    /// All rows of sites where a column reaches --precision
     All,
 }
 
@@ -138,7 +150,7 @@ pub struct FillWebOptions {
     #[arg(long, value_name = "DURATION", value_parser = crate::cli::parse_duration, allow_hyphen_values = true)]
     pub patience: Option<Duration>,
     /// Fetch pages again if they are older than this: 90s, 15m, 2h, 1d [default: never]
-    #[arg(long, value_name = "DURATION", value_parser = crate::cli::parse_duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = crate::cli::parse_age, allow_hyphen_values = true)]
     pub refresh_after: Option<Duration>,
     /// Progress display on standard error
     #[arg(long, value_enum, default_value = "auto")]

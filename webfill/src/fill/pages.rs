@@ -150,6 +150,19 @@ impl<'o> Pages<'o> {
         self.stored.failing.union(&self.unanswered).count()
     }
 
+    /// The number of URLs that were not requested because their addresses are private, and how to allow these.
+    pub fn at_private_addresses(&self) -> (usize, &'static str) {
+        let count = match self.options.allow_private_networks {
+            true => 0,
+            false => self.stored.count_at_private_addresses(),
+        };
+        let how = match self.fleet {
+            None => "run the same command with --allow-private-networks",
+            Some(_) => "set politeness.allow_private_networks in the settings of the fleet",
+        };
+        (count, how)
+    }
+
     /// Whether the fleet has not fetched this URL in time, because its site does not answer.
     pub fn is_unanswered(&self, url: &str) -> bool {
         self.unanswered.contains(url)
@@ -265,7 +278,7 @@ impl<'o> Pages<'o> {
         match end.status() {
             ExitStatus::Done => Ok(FetchEnd::Done),
             ExitStatus::Interrupted => Err(Fault::interrupted(
-                "interrupted: the same command resumes, and asks no page twice",
+                "interrupted: run the same command again to resume; no page is requested twice",
             )),
             status => Ok(FetchEnd::CutShort(status)),
         }

@@ -66,7 +66,10 @@ impl Project {
         });
         let lock = opened.map_err(|mut fault| {
             // The table determines the state folder, so remove the advice to choose another one.
-            fault.message = fault.message.replace(", or choose another --state", "");
+            fault.message = fault.message.replace(
+                "wait for it, stop it, or choose another --state",
+                "wait for it, or stop it",
+            );
             fault
         })?;
         for folder in [

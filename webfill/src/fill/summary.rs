@@ -24,6 +24,8 @@ pub struct Summary<'s> {
     pub doubts: usize,
     /// The number of proposed values that a person should judge.
     pub questions: usize,
+    /// The number of values that a person has accepted, which are written.
+    pub accepted: usize,
     /// The number of answers about values that the table does not have at present.
     pub idle_answers: usize,
 }
@@ -72,7 +74,7 @@ impl Summary<'_> {
             format!("by site: {sites}"),
             format!("not filled: {}", reasons.join(", ")),
             format!(
-                "doubts: {} {} from their pages{}, listed in {}{}",
+                "doubts: {} {} from their pages{}, listed in {}{}{}",
                 count_with_noun(self.doubts, "known value"),
                 if self.doubts == 1 {
                     "differs"
@@ -85,6 +87,11 @@ impl Summary<'_> {
                     many => format!(", {many} proposed values are to be judged"),
                 },
                 self.project.doubts_file().display(),
+                match self.accepted {
+                    0 => String::new(),
+                    accepted =>
+                        format!("; {} written", count_with_noun(accepted, "accepted value")),
+                },
                 match self.idle_answers {
                     0 => String::new(),
                     1 => String::from(
@@ -116,10 +123,11 @@ impl Summary<'_> {
                 "the fetching was cut short; run the same command again to resume",
             );
         }
-        let failing = self.pages.count_failing();
+        let (private, how_to_allow) = self.pages.at_private_addresses();
+        let failing = self.pages.count_failing().saturating_sub(private);
         if failing > 0 {
             return format!(
-                "{} failed for reasons that may pass; run the same command again to ask again",
+                "{} failed for reasons that may be temporary; run the same command again to retry",
                 count_with_noun(failing, "page")
             );
         }
@@ -129,6 +137,12 @@ impl Summary<'_> {
                 "write accept or reject into {}, then run the same command with --doubts {}",
                 file.display(),
                 file.display()
+            );
+        }
+        if private > 0 {
+            return format!(
+                "{} not requested, at private addresses; if the sites are yours, {how_to_allow}",
+                count_with_noun(private, "page")
             );
         }
         match why_not.contains_key(&State::BelowPrecision)

@@ -4,8 +4,10 @@ use webfill_service::Fault;
 
 use crate::crawl::RetryEnd;
 
-/// The outcomes and statuses that may be temporary, as values of the flag `--retry` of a crawl.
-pub const ENDS: [&str; 9] = [
+/// The outcomes and statuses that may be temporary, as values of the flag `--retry` of a crawl. An address is refused as
+/// private until `--allow-private-networks` is given, or while a login page of the network answers for every name.
+pub const ENDS: [&str; 10] = [
+    "unsafe_address",
     "robots_unreachable",
     "dns_error",
     "network_error",

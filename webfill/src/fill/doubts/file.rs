@@ -74,7 +74,12 @@ pub(super) fn read_lines(file: &Path) -> Result<Vec<Line>, Fault> {
         .map_err(|error| unread(error.to_string()))?;
     let place = |name: &&str| {
         let place = heads.iter().position(|head| head == *name);
-        place.ok_or_else(|| unread(format!("the column `{name}` is missing")))
+        place.ok_or_else(|| {
+            let file = file.display();
+            Fault::usage(format!(
+                "{file} is not a file of doubts: it has no column `{name}`"
+            ))
+        })
     };
     let places: Vec<usize> = COLUMNS.iter().map(place).collect::<Result<_, Fault>>()?;
     let mut lines = Vec::new();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 use webfill_store::{CrawlId, page_id};
+use webfill_wire::Outcome;
 
 use crate::fill::stored_page::StoredPage;
 
@@ -21,6 +22,13 @@ pub(super) struct StoredPages {
 }
 
 impl StoredPages {
+    pub(super) fn count_at_private_addresses(&self) -> usize {
+        let outcomes = self.pages.values().map(|page| page.outcome);
+        outcomes
+            .filter(|outcome| *outcome == Outcome::UnsafeAddress)
+            .count()
+    }
+
     /// Adds a page of a crawl in place of the page that an earlier crawl has stored for the URL. If the new fetch
     /// failed for a temporary reason and the earlier one did not, the earlier page stays.
     pub(super) fn add_unless_failed(&mut self, page: &Value, earlier: &[CrawlId]) {
