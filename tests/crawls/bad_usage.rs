@@ -103,6 +103,15 @@ fn unknown_flags_and_values_are_named() {
 }
 
 #[test]
+fn a_file_in_place_of_a_url_is_to_be_named_with_seeds() {
+    let work = Workplace::new();
+    work.write("input.csv", "id,link\n");
+    let run = work.plain_crawl().in_folder(work.path("."));
+    let run = run.arg("input.csv").finish().expect_code(2);
+    assert_says(&run, &["invalid URL \"input.csv\"", "--seeds input.csv"]);
+}
+
+#[test]
 fn a_crawl_to_resume_must_have_begun() {
     let work = Workplace::new();
     let web = Web::start();

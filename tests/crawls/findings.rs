@@ -143,7 +143,7 @@ fn a_crawl_that_fetches_nothing_ends_with_exit_code_1() {
         .arg("http://gone.example/")
         .finish();
     let reported = run.expect_code(1);
-    let reason = "nothing fetched of 1 URLs: 1 http_error (--fail-on)";
+    let reason = "nothing fetched of 1 URL: 1 http_error (--fail-on)";
     assert!(reported.stderr.contains(reason), "{}", reported.stderr);
     let run = unattended_run(&work, &web).arg("http://gone.example/");
     run.args(["--fail-on", "never"]).finish().expect_code(0);

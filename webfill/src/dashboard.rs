@@ -106,10 +106,13 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
         )));
     }
     if let Some(named) = options.fill.iter().find(|named| !named.is_dir()) {
-        return Err(Fault::usage(format!(
-            "--fill {}: there is no such folder",
-            named.display()
-        )));
+        let why = match named.is_file() {
+            true => {
+                "this is a file: give the project folder beside it, whose name ends in .webfill"
+            }
+            false => "there is no such folder",
+        };
+        return Err(Fault::usage(format!("--fill {}: {why}", named.display())));
     }
     let mappings = options
         .mappings

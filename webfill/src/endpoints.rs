@@ -15,7 +15,7 @@ pub fn endpoints_of_list(list: &str) -> Result<Vec<Endpoints>, Fault> {
 pub fn endpoints_from(tasks: &str) -> Result<Endpoints, Fault> {
     let wrong = || {
         Fault::usage(format!(
-            "--dispatcher `{tasks}`: expected tcp://HOST:PORT, with a port from 1 to 65532: the next three are the dispatcher's as well"
+            "--dispatcher `{tasks}`: expected tcp://HOST:PORT, with a port from 1 to 65532 (the dispatcher also uses the next three)"
         ))
     };
     let address = tasks.strip_prefix("tcp://").ok_or_else(wrong)?;

@@ -18,7 +18,7 @@ mod row_pages;
 mod unfillable;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
@@ -148,7 +148,13 @@ impl FeedThread {
 /// Checks the URLs from the command line. Unlike lines of a file, each of them must be valid.
 pub fn check_urls(urls: &[String]) -> Result<(), Fault> {
     for url in urls {
-        webfill_urls::canonical_url(url, None).map_err(Fault::usage)?;
+        webfill_urls::canonical_url(url, None).map_err(|error| {
+            let advice = match Path::new(url).is_file() {
+                true => format!("; to crawl the URLs in this file, write --seeds {url}"),
+                false => String::new(),
+            };
+            Fault::usage(format!("{error}{advice}"))
+        })?;
     }
     Ok(())
 }

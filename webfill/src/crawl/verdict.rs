@@ -82,7 +82,18 @@ fn nothing_fetched_reason(counters: &Counters) -> Option<String> {
             let counts: Vec<String> = counts
                 .map(|(name, count)| format!("{count} {name}"))
                 .collect();
-            format!("nothing fetched of {tried} URLs: {}", counts.join(", "))
+            let advice = match counters.outcomes.contains_key("unsafe_address") {
+                true => "; private addresses need --allow-private-networks",
+                false => "",
+            };
+            format!(
+                "nothing fetched of {}: {}{advice}",
+                match tried {
+                    1 => String::from("1 URL"),
+                    _ => format!("{tried} URLs"),
+                },
+                counts.join(", ")
+            )
         }
     })
 }

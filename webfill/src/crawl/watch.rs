@@ -240,9 +240,9 @@ impl Watch {
             return;
         }
         let what = match self.counters.leased {
-            0 => String::from("what is done is"),
-            1 => String::from("the page under way is"),
-            pages => format!("{pages} pages under way are"),
+            0 => String::from("finished pages are"),
+            1 => String::from("the page in flight is"),
+            pages => format!("{pages} pages in flight are"),
         };
         self.progress.print_unless_off(&format!(
             "interrupted: {what} stored before the end; interrupt again to stop at once"

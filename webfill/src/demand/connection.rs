@@ -287,7 +287,7 @@ impl Connection {
     fn no_answer_fault(&self, waited: Duration) -> Fault {
         let why = match self.has_keys {
             true => "is it running there, and is this key on its allow list",
-            false => "is it running there, and without keys",
+            false => "is it running there, and does it need --keys",
         };
         Fault::error(format!(
             "the dispatcher at {} has not answered for {} s: {why}?",

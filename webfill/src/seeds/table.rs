@@ -80,7 +80,7 @@ impl Header {
                 .map(|name| format!("`{name:.40}`"))
                 .collect();
             return Err(format!(
-                "no column url or urls (`webfill export --sources` writes one), only {}",
+                "no column is named url or urls: rename the column of links, one of {}",
                 names.join(", ")
             ));
         }

@@ -190,7 +190,7 @@ impl Findings {
         }
         if self.counts.unmatched > 0 {
             let pages = format_page_count(self.counts.unmatched);
-            let _ = writeln!(text, "  unmatched {pages}, of no mapping's URL");
+            let _ = writeln!(text, "  unmatched {pages}, whose URLs match no mapping");
         }
         for (name, by_field) in [
             ("resolved", &self.counts.resolved),
@@ -361,7 +361,7 @@ mod tests {
   mapping   people has read 4 pages; always filled: id
             born: 0 filled, 4 empty, 0.0 %; 2 can be read in two ways; 0.0 % in the crawl before
             name: 3 filled, 1 empty, 75.0 %; 100.0 % in the crawl before
-  unmatched 3 pages, of no mapping's URL
+  unmatched 3 pages, whose URLs match no mapping
   resolved  2 name (records, by field)
   missing   7 born (records, by field)\n"
         );

@@ -44,7 +44,8 @@ pub fn run(file: &Path, options: &RunOptions) -> Result<ExitStatus, Fault> {
 /// Reads a watch. Also returns the absolute path of its file.
 fn read_watch(file: &Path) -> Result<(Watch, PathBuf), Fault> {
     let in_file = |why: &dyn std::fmt::Display| Fault::usage(format!("{}: {why}", file.display()));
-    let text = std::fs::read(file).map_err(|error| in_file(&error))?;
+    let text = std::fs::read(file)
+        .map_err(|error| Fault::usage(format!("cannot read {}: {error}", file.display())))?;
     let refused = |refusal: Refusal| match refusal.path.as_str() {
         "$" => in_file(&refusal.message),
         path => in_file(&format!("{path}: {}", refusal.message)),
