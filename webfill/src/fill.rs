@@ -24,6 +24,7 @@ mod former;
 mod judgement;
 mod known;
 mod learning;
+mod likeness;
 mod linked;
 mod mappings;
 mod nouns;

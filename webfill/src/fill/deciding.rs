@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use webfill_learn::Appearance;
 use webfill_mapping::MappingIndex;
 use webfill_truth::{Doubt, ItemJudgement, Judgement};
 use webfill_wire::Outcome;
 
 use super::judgement::ValueNumbers;
+use super::likeness::Likeness;
 use super::mappings::Mappings;
 use super::pages::Pages;
 use super::reading::{Reading, agrees};
@@ -84,13 +84,8 @@ pub struct Candidate {
 /// Proposals that are less likely right than this are shown to a person, whatever precision the user requests.
 pub const LEAST_UNASKED: f64 = 0.95;
 
-/// How many known values, and how many bytes of them, are used to learn the typical appearance of a field's values.
-const MOST_LOOKS: usize = 10_000;
-const MOST_LOOKS_BYTES: usize = 32 << 20;
-
-/// The confidence in a doubtful proposal. It does not look like known values, its page contradicts the row, or its page
-/// has another value that is as likely.
-const UNLIKE: f64 = 0.3;
+/// The confidence in a doubtful proposal: its page contradicts the row, or has another value that is as likely.
+const DOUBTFUL: f64 = 0.3;
 
 /// The highest confidence in a value if its page has another value that is as likely. Such a value is never filled in,
 /// however low the requested precision.
@@ -117,7 +112,7 @@ pub(super) struct Decider<'d> {
     /// numbers.
     pub(super) permitted: HashMap<(u32, usize), bool>,
     /// The appearance of known values, by field; only for fields with proposals.
-    pub(super) looks: HashMap<usize, Appearance>,
+    pub(super) looks: HashMap<usize, Likeness>,
 }
 
 /// The values that a page has for a cell.
@@ -210,7 +205,7 @@ impl Decider<'_> {
                 }
                 match self.mappings.proposed_confidence(read.mapping, name) {
                     Some(_) if read.is_disputed || is_foreign(row, reading) => {
-                        proposed.push((UNLIKE, read));
+                        proposed.push((DOUBTFUL, read));
                     }
                     Some(confidence) => proposed.push((confidence, read)),
                     None => readings.push(read),
@@ -325,19 +320,9 @@ impl Decider<'_> {
         for (_, other) in proposed {
             agree &= self.intern_all(&other.values, &[]) == numbers;
         }
-        let table = self.table;
-        let looks = self.looks.entry(field).or_insert_with(|| {
-            let known = table.rows.iter().flat_map(|row| row.known_values(field));
-            let mut bytes = 0;
-            let is_within = |value: &String| {
-                bytes += value.len();
-                bytes <= MOST_LOOKS_BYTES
-            };
-            let known: Vec<String> = known.take(MOST_LOOKS).take_while(is_within).collect();
-            Appearance::from_values(known.iter().map(String::as_str))
-        });
-        let is_like_known = best.values.iter().all(|value| looks.fits(value));
-        let confidence = if is_like_known { *confidence } else { UNLIKE };
+        let looks = self.looks.entry(field);
+        let looks = looks.or_insert_with(|| Likeness::from_field(self.table, field));
+        let confidence = looks.weigh(*confidence, &best.values);
         let state = match agree {
             false => State::Conflicting,
             true if confidence >= self.precision.max(LEAST_UNASKED) => State::Filled,
