@@ -93,10 +93,14 @@ impl Column {
 impl Column {
     /// Whether a chain reads the values of the field as the records write them.
     fn is_read_by(&self, readings: &[Reading]) -> bool {
-        let read = self.pages.iter().zip(&self.values).filter_map(|(page, value)| {
-            let read = &readings[*page].values.first()?.folded;
-            Some((self.folded.iter().position(|one| one == read), *value))
-        });
+        let read = self
+            .pages
+            .iter()
+            .zip(&self.values)
+            .filter_map(|(page, value)| {
+                let read = &readings[*page].values.first()?.folded;
+                Some((self.folded.iter().position(|one| one == read), *value))
+            });
         let read: Vec<(Option<usize>, usize)> = read.collect();
         let right = read.iter().filter(|(read, known)| *read == Some(*known));
         let of_field: Vec<usize> = read.iter().filter_map(|(read, _)| *read).collect();
