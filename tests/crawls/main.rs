@@ -55,6 +55,7 @@ mod mongodb_sharding;
 mod nights;
 mod notifications;
 mod odd_answers;
+mod odd_pages;
 mod one_at_a_time;
 mod patience;
 mod politeness;

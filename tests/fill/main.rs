@@ -7,6 +7,7 @@ mod columns;
 mod demo;
 mod disputed;
 mod doubts;
+mod encodings;
 mod few;
 mod filled;
 mod forms;

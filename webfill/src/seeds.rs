@@ -346,10 +346,22 @@ fn find_url(text: &[u8]) -> Result<LineContent, SeedFault> {
         let reason = "a tab in the URL: a line holds one URL and nothing else";
         return Err(SeedFault::new(0, reason, text));
     }
+    if url.split_whitespace().skip(1).any(begins_as_url) {
+        let reason = "several URLs: a line holds one URL and nothing else";
+        return Err(SeedFault::new(0, reason, text));
+    }
     Ok(LineContent {
         urls: vec![url.to_owned()],
         ..LineContent::default()
     })
+}
+
+fn begins_as_url(text: &str) -> bool {
+    let begins = |scheme: &str| {
+        let start = text.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    begins("http://") || begins("https://")
 }
 
 fn parse_utf8(text: &[u8]) -> Result<&str, SeedFault> {

@@ -189,7 +189,10 @@ pub(crate) fn extract(
     let (kind, encoding) = kind_and_encoding(&page.result, &body, page.is_rendered);
     let text = match page.is_rendered {
         true => String::from_utf8_lossy(&body),
-        false => charset::decode_from(&body, encoding),
+        false => {
+            let content_type = page.result.content_type.as_deref();
+            charset::page_text(&body, content_type, kind, encoding)
+        }
     };
     if page.result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
         page.result.body = Some(text.as_ref().into());

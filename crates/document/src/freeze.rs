@@ -80,13 +80,21 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a node. An element at the deepest level gets no children: they become its following siblings.
+    /// Adds a node. An element at the deepest level keeps the text before its first child element. That child, and all
+    /// that comes after it, become following siblings.
     fn enter(&mut self, place: u32) {
-        let parent = self.open.last().copied().unwrap_or(ROOT);
         let data = &self.growing.nodes[place as usize].data;
+        let opens = matches!(data, Data::Element { .. } | Data::Document);
+        if opens
+            && self.open.len() > self.depth
+            // An element at the deepest level is still open only if it is the parent.
+            && let (Some(level), Some(deepest)) = (self.levels.last_mut(), self.open.pop())
+        {
+            *level = false;
+            self.tree.end_node(deepest);
+        }
+        let parent = self.open.last().copied().unwrap_or(ROOT);
         let node = self.add(data, parent);
-        let opens =
-            matches!(data, Data::Element { .. } | Data::Document) && self.open.len() <= self.depth;
         if opens {
             self.open.push(node);
         }

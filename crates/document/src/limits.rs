@@ -19,7 +19,8 @@ pub struct Limits {
     pub attributes: usize,
     /// The limit on the attributes that are kept of one element. Default 256.
     pub attributes_per_element: usize,
-    /// The limit on the levels of the tree. Deeper elements are moved up to the last level. Default 512.
+    /// The limit on the levels of the tree. Deeper elements are moved up to the last level, with
+    /// their text. Default 512.
     pub depth: usize,
     /// The number of open elements beyond which reading stops. It exceeds `depth`, so that a page without end tags is
     /// still read. Default 2,000.

@@ -18,7 +18,7 @@ impl Document {
             .find_map(|base| base.attribute("href"))
     }
 
-    /// The `href` of each `a` and `area`, in document order and as written.
+    /// The `href` of each `a` and `area`, in document order, and the `src` of each `frame`, as written.
     pub fn links(&self) -> impl Iterator<Item = &str> {
         let mut anchors = self.elements_by_tag("a").peekable();
         let mut areas = self.elements_by_tag("area").peekable();
@@ -35,6 +35,10 @@ impl Document {
             }
         })
         .filter_map(|link| link.attribute("href"))
+        .chain(
+            self.elements_by_tag("frame")
+                .filter_map(|frame| frame.attribute("src")),
+        )
     }
 
     /// The `href` of each feed (RSS, Atom, JSON Feed) that the page declares with `rel="alternate"`.

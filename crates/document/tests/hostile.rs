@@ -117,6 +117,23 @@ fn a_tree_is_never_deeper_than_the_limit() {
 }
 
 #[test]
+fn elements_beyond_the_deepest_level_keep_their_text() {
+    let rows: String = (0..100)
+        .map(|row| format!("<div><b>{row}</b><i>of <u>all</u> rows</i>"))
+        .collect();
+    let limits = Limits {
+        depth: 20,
+        ..Limits::default()
+    };
+    let document = Document::parse_html(&rows, &limits);
+    let whole = Document::parse_html(&rows, &Limits::default());
+    assert_eq!(document.root().text(), whole.root().text());
+    let numbers: Vec<String> = (0..100).map(|row| row.to_string()).collect();
+    assert_eq!(texts(&document, "//b"), numbers);
+    assert_eq!(texts(&document, "count(//u[. = 'all'])"), ["100"]);
+}
+
+#[test]
 fn the_adoption_agency_cannot_fill_the_memory() {
     let bold: String = (0..8_000).map(|i| format!("<b x={i}>")).collect();
     let reconstructed = format!("<p>{bold}{}", "x<p>".repeat(8_000));

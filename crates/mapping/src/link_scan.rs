@@ -17,7 +17,7 @@ use crate::robots_directives;
 pub(crate) struct LinkScan {
     /// The `href` of the first `base` element that has one.
     pub(crate) base: Option<String>,
-    /// The `href` of every `a` and `area`, as written, in order.
+    /// The `href` of every `a` and `area`, and the `src` of every `frame`, as written, in order.
     pub(crate) hrefs: Vec<String>,
     /// Whether the page forbids following its links.
     pub(crate) is_nofollow: bool,
@@ -90,6 +90,10 @@ impl Tags {
             local_name!("a") | local_name!("area") => {
                 let href = attribute(tag, &local_name!("href"));
                 self.scan.borrow_mut().hrefs.extend(href);
+            }
+            local_name!("frame") => {
+                let source = attribute(tag, &local_name!("src"));
+                self.scan.borrow_mut().hrefs.extend(source);
             }
             local_name!("base") => {
                 let scan = &mut *self.scan.borrow_mut();

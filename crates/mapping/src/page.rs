@@ -188,6 +188,8 @@ impl<'a> Page<'a> {
     fn parse_json(&self, run: &Run<'_>, wanted: impl Fn(&str) -> bool) -> Vec<Value> {
         let mut texts: Vec<&str> = Vec::new();
         match self.tree() {
+            // Many programs send JSON as `text/html`, because that is the default of their language.
+            Some(_) if begins_as_json(self.input.text) => texts.push(self.input.text),
             Some(document) => texts.extend(script_texts(document, wanted)),
             None => texts.push(self.input.text),
         }
@@ -209,6 +211,16 @@ impl<'a> Page<'a> {
         }
         values
     }
+}
+
+/// Whether a page begins as a JSON object or list. No page with elements begins like this.
+fn begins_as_json(text: &str) -> bool {
+    let text = text.trim_start();
+    let begins = |open: char, next: &[char]| {
+        let inner = text.strip_prefix(open).map(str::trim_start);
+        inner.is_some_and(|inner| inner.starts_with(next))
+    };
+    begins('{', &['"', '}']) || begins('[', &['{', '"'])
 }
 
 fn script_texts(document: &Document, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {

@@ -16,22 +16,49 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     writer.text
 }
 
-/// The text of a value, with spaces where the page shows a gap, and before and after raised or lowered digits. Without
-/// them, `12<br>34` would be one number, and `19<sup>99</sup>` another.
+/// The text of a value, with spaces where the page shows a gap, and before and after raised, lowered or struck digits.
+/// Without them, `12<br>34` would be one number, and `19<sup>99</sup>` another. Hidden elements count only if nothing
+/// else is in the node.
 pub fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
     if !node.children().any(NodeRef::is_element) {
         return Cow::Borrowed(node.text());
     }
-    let mut value = ValueText::default();
-    value.write(node);
-    Cow::Owned(value.text)
+    let text_of = |shows_hidden: bool| {
+        let mut value = ValueText {
+            shows_hidden,
+            ..ValueText::default()
+        };
+        value.write(node);
+        value.text
+    };
+    let visible = text_of(false);
+    Cow::Owned(match webfill_values::is_blank(&visible) {
+        true => text_of(true),
+        false => visible,
+    })
+}
+
+/// Whether an element is hidden by its own markup. Style sheets are not read.
+fn is_hidden(node: NodeRef<'_>) -> bool {
+    let is_hidden_by_style = |style: &str| {
+        let mut declarations = style.split(';').filter_map(|one| one.split_once(':'));
+        declarations.any(|(name, value)| {
+            name.trim().eq_ignore_ascii_case("display")
+                && value
+                    .trim()
+                    .get(..4)
+                    .is_some_and(|start| start.eq_ignore_ascii_case("none"))
+        })
+    };
+    node.attribute("hidden").is_some() || node.attribute("style").is_some_and(is_hidden_by_style)
 }
 
 #[derive(Default)]
 struct ValueText {
     text: String,
-    /// Whether raised or lowered text begins here, or has just ended.
-    is_raised: bool,
+    /// Whether raised, lowered or struck text begins here, or has just ended.
+    is_apart: bool,
+    shows_hidden: bool,
 }
 
 impl ValueText {
@@ -45,11 +72,12 @@ impl ValueText {
             match child.tag() {
                 None => {}
                 Some(tag) if is_invisible(tag) => {}
+                Some(_) if !self.shows_hidden && is_hidden(child) => {}
                 Some("br") => self.push_gap(),
-                Some("sup" | "sub") => {
-                    self.is_raised = true;
+                Some("sup" | "sub" | "del" | "s" | "strike") => {
+                    self.is_apart = true;
                     self.write(child);
-                    self.is_raised = true;
+                    self.is_apart = true;
                 }
                 Some(tag) if gap_around(tag) > 0 || matches!(tag, "td" | "th") => {
                     self.push_gap();
@@ -65,10 +93,10 @@ impl ValueText {
         if text.is_empty() {
             return;
         }
-        let is_raised = std::mem::take(&mut self.is_raised);
+        let is_apart = std::mem::take(&mut self.is_apart);
         let is_between_digits =
             self.text.ends_with(char::is_numeric) && text.starts_with(char::is_numeric);
-        if is_raised && is_between_digits {
+        if is_apart && is_between_digits {
             self.text.push(' ');
         }
         self.text.push_str(text);
@@ -228,6 +256,24 @@ mod tests {
             ("  ", ""),
         ] {
             assert_eq!(text(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn values_have_neither_hidden_nor_joined_digits() {
+        for (html, expected) in [
+            (
+                "<p>5<i style='color: red; Display: NONE !important'>7</i>",
+                "5",
+            ),
+            ("<p><i hidden>7</i>5<b>0</b>", "50"),
+            ("<p><i hidden>7</i> ", "7 "),
+            ("<p><s>199</s><b>149</b>", "199 149"),
+            ("<p>5<del>$7</del>", "5$7"),
+        ] {
+            let document = Document::parse_html(html, &Limits::default());
+            let node = document.elements_by_tag("p").next().unwrap();
+            assert_eq!(value_text(node), expected, "{html}");
         }
     }
 

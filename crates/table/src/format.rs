@@ -49,7 +49,8 @@ pub enum Encoding {
     Utf8,
     Utf16Le,
     Utf16Be,
-    Windows1252,
+    /// One that a spreadsheet of before UTF-8 saves, such as windows-1252. All are supersets of ASCII.
+    Legacy(&'static encoding_rs::Encoding),
 }
 
 /// How the rows of a delimited text are written.
@@ -137,7 +138,7 @@ impl Display for TextForm {
         let encoding = match self.encoding {
             Encoding::Utf8 => "UTF-8",
             Encoding::Utf16Le | Encoding::Utf16Be => "UTF-16",
-            Encoding::Windows1252 => "windows-1252",
+            Encoding::Legacy(encoding) => encoding.name(),
         };
         let compression = match self.compression {
             Compression::None => "",

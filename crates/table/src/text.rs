@@ -1,6 +1,6 @@
 //! Text tables: their bytes, decompressed and decoded, in pieces that together are the whole text.
 //!
-//! All texts are processed in an encoding that is a superset of ASCII. UTF-8 and windows-1252 are left as they are.
+//! All texts are processed in an encoding that is a superset of ASCII. UTF-8 and legacy encodings are left as they are.
 //! UTF-16 becomes UTF-8; an unpaired surrogate (half of a character) becomes three bytes, so that nothing is lost. A
 //! row is decoded when its cells are read. Unchanged parts are written back as they were read.
 
@@ -12,7 +12,7 @@ mod utf16;
 
 pub(crate) use buffer::Buffer;
 pub use encoding::decode_file_text;
-pub(crate) use encoding::{decode, encode};
+pub(crate) use encoding::{decode, encode, guess_legacy, is_valid};
 pub(crate) use sink::TextSink;
 pub(crate) use source::TextSource;
 

@@ -280,6 +280,16 @@ fn the_encoding_is_found_from_the_content() {
             rows,
             &[],
         ),
+        case(
+            "a.csv",
+            encoding_rs::WINDOWS_1251
+                .encode("id,name\n1,Книги и авторы\n2,\n")
+                .0,
+            "CSV, windows-1251",
+            columns,
+            &["2: 1 · Книги и авторы", "3: 2 · ∅"],
+            &[],
+        ),
         case("a.csv", gzip(text), "CSV, UTF-8, gzip", columns, rows, &[]),
         case(
             "a.csv.zst",

@@ -36,11 +36,20 @@ pub fn describe(understanding: &Understanding) -> Value {
     })
 }
 
+/// The name that Python has for the encoding.
 fn encoding(text: &TextForm) -> &'static str {
     match text.encoding {
         Encoding::Utf8 => "utf-8",
         Encoding::Utf16Le => "utf-16-le",
         Encoding::Utf16Be => "utf-16-be",
-        Encoding::Windows1252 => "windows-1252",
+        // The encodings of browsers have more characters than those of Python with the same name.
+        Encoding::Legacy(encoding) => match encoding.name() {
+            "windows-874" => "cp874",
+            "Shift_JIS" => "cp932",
+            "EUC-KR" => "cp949",
+            "Big5" => "big5hkscs",
+            "GBK" => "gb18030",
+            name => name,
+        },
     }
 }

@@ -1,4 +1,4 @@
-use encoding_rs::{EUC_JP, ISO_8859_2, SHIFT_JIS, UTF_16BE, UTF_16LE, WINDOWS_1251};
+use encoding_rs::{EUC_JP, ISO_8859_2, SHIFT_JIS, UTF_16BE, UTF_16LE, WINDOWS_1250, WINDOWS_1251};
 
 use super::*;
 
@@ -164,6 +164,57 @@ fn a_declared_utf_16_means_utf_8() {
     );
     assert_eq!(encoding_of(b"<\0?\0x\0m\0l\0", None, Kind::Xml), UTF_16LE);
     assert_eq!(encoding_of(b"\0<\0?\0x\0m\0l", None, Kind::Xml), UTF_16BE);
+}
+
+#[test]
+fn an_encoding_that_nothing_declares_is_guessed_by_its_letters() {
+    let table = [
+        (WINDOWS_1251, "Книги и их авторы на русском языке"),
+        (encoding_rs::KOI8_U, "Книги и их авторы на русском языке"),
+        (
+            WINDOWS_1250,
+            "Zażółć gęślą jaźń, książki i autorzy, źródło, środa",
+        ),
+        (
+            ISO_8859_2,
+            "Zażółć gęślą jaźń, książki i autorzy, źródło, środa",
+        ),
+        (SHIFT_JIS, "日本語のページです。本と著者について。"),
+        (EUC_JP, "日本語のページです。本と著者について。"),
+        (encoding_rs::GBK, "这是一个关于书籍和作者的网页"),
+        (encoding_rs::BIG5, "這是一個關於書籍和作者的網頁"),
+        (encoding_rs::EUC_KR, "이것은 책과 저자에 관한 페이지입니다"),
+        (
+            encoding_rs::WINDOWS_1253,
+            "Αυτή είναι μια σελίδα για βιβλία",
+        ),
+        (WINDOWS_1252, "Größe, Straße, Übergröße, schön, für Mädchen"),
+        (
+            WINDOWS_1252,
+            "Le garçon était là où l’été s’achève déjà, œuvre",
+        ),
+        (
+            WINDOWS_1252,
+            "« un » – « deux » – « trois » – « quatre » • cinq • six",
+        ),
+    ];
+    for (encoding, text) in table {
+        let page = encoding.encode(text).0;
+        assert_eq!(html_encoding(&page), encoding, "{text}");
+        if encoding == WINDOWS_1251 {
+            let header = Some("text/html; charset=utf-8");
+            assert_eq!(encoding_of(&page, header, Kind::Html), encoding, "{text}");
+        }
+    }
+}
+
+#[test]
+fn json_is_utf_8_unless_it_is_not() {
+    let header = Some("application/json; charset=iso-8859-2");
+    let encoding = |body: &[u8], header| encoding_of(body, header, Kind::Json);
+    assert_eq!(encoding("\"é\"".as_bytes(), header), UTF_8);
+    assert_eq!(encoding(b"\"\xe9\"", header), ISO_8859_2);
+    assert_eq!(encoding(b"\"\xe9\"", Some("application/json")), UTF_8);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `date`: reads a date, or date and time, and writes it as ISO 8601.
 
+use std::borrow::Cow;
+
 use jiff::civil::{DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
@@ -88,6 +90,15 @@ pub(crate) const DATE: Entry = Entry {
     },
 };
 
+/// Pages write hyphens that do not break a line, and minus signs, for the hyphen of ISO 8601.
+fn with_plain_hyphens(text: Cow<'_, str>) -> Cow<'_, str> {
+    const HYPHENS: [char; 3] = ['\u{2010}', '\u{2011}', '\u{2212}'];
+    match text.contains(HYPHENS) {
+        true => Cow::Owned(text.replace(HYPHENS, "-")),
+        false => text,
+    }
+}
+
 struct ReadDate {
     /// The date formats to try; empty for the usual formats.
     formats: Vec<String>,
@@ -97,7 +108,10 @@ struct ReadDate {
 impl Processor for ReadDate {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         run.check_time()?;
-        let texts: Vec<_> = items.iter().map(|item| run.value_text(item)).collect();
+        let texts: Vec<_> = items
+            .iter()
+            .map(|item| with_plain_hyphens(run.value_text(item)))
+            .collect();
         let readings = match self.formats.is_empty() {
             true => {
                 let dates = Dates::find(&texts);

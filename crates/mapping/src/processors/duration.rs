@@ -10,7 +10,7 @@ use crate::run::EachText;
 pub(crate) const DURATION: Entry = Entry {
     name: "duration",
     family: Family::Convert,
-    summary: "Reads the duration in every value and yields it in one unit: ISO 8601 (`PT1H30M`), numbers with units in English, German or French (`1 h 30 min`), or hours, minutes and seconds (`1:30:00`). Values with other text are dropped, and so is `1:30`, which may be minutes and seconds.",
+    summary: "Reads the duration in every value and yields it in one unit: ISO 8601 (`PT1H30M`), numbers with units in English, German or French (`1 h 30 min`, `1h30`, `1½ hours`), or hours, minutes and seconds (`1:30:00`). Values with other text are dropped, and so is `1:30`, which may be minutes and seconds.",
     parameters: &[Parameter {
         name: "unit",
         kind: Kind::Choice(&["seconds", "minutes", "hours"]),
@@ -53,7 +53,7 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static PART: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"(?i)^(?:,|and\b|und\b|et\b)?\s*([0-9]{1,6}(?:[.,][0-9]{1,2})?)\s*(days?|tage?|jours?|d|hours?|hrs?|stunden?|std|heures?|h|minutes?|minuten?|mins?|m|seconds?|sekunden?|secondes?|secs?|sek|s)\.?\s*";
+    let pattern = r"(?i)^(?:,|and\b|und\b|et\b)?\s*([0-9]{1,6}(?:[.,][0-9]{1,2})?)?\s*([½¼¾])?\s*(days?|tage?|jours?|d|hours?|hrs?|stunden?|std|heures?|h|minute[ns]?|mins?|m|sekunden?|seconde?s?|secs?|sek|s)\.?\s*";
     Regex::new(pattern).expect("a constant pattern")
 });
 
@@ -65,7 +65,7 @@ const MINUTE: f64 = 60.0;
 pub fn seconds_of_duration(text: &str) -> Option<f64> {
     const LONGEST: usize = 60;
     let text = webfill_values::trim(text);
-    if text.len() > LONGEST || !text.bytes().any(|b| b.is_ascii_digit()) {
+    if text.len() > LONGEST || !text.contains(char::is_numeric) {
         return None;
     }
     let sum = |parts: regex::Captures<'_>, units: &[f64]| {
@@ -88,13 +88,20 @@ pub fn seconds_of_duration(text: &str) -> Option<f64> {
     seconds_of_parts(text)
 }
 
+/// The minutes behind the hours of `1h30`.
+static MINUTES_OF_HOUR: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("^[0-5][0-9]$").expect("a constant pattern"));
+
 /// The seconds of a text of numbers with units, the largest unit first.
 fn seconds_of_parts(text: &str) -> Option<f64> {
     let (mut rest, mut seconds, mut before) = (text, 0.0, f64::INFINITY);
     while !rest.is_empty() {
+        if before == HOUR && MINUTES_OF_HOUR.is_match(rest) {
+            return Some(seconds + MINUTE * rest.parse::<f64>().ok()?);
+        }
         let part = PART.captures(rest)?;
-        let number: f64 = part[1].replace(',', ".").parse().ok()?;
-        let unit = match part[2].to_ascii_lowercase().as_str() {
+        let number = number_of_part(&part)?;
+        let unit = match part[3].to_ascii_lowercase().as_str() {
             "d" | "day" | "days" | "tag" | "tage" | "jour" | "jours" => DAY,
             unit if unit.starts_with("st") || unit.starts_with('h') => HOUR,
             unit if unit.starts_with('m') => MINUTE,
@@ -107,6 +114,18 @@ fn seconds_of_parts(text: &str) -> Option<f64> {
         rest = &rest[part[0].len()..];
     }
     Some(seconds)
+}
+
+/// The number of a part: digits, a fraction such as `½`, or both.
+fn number_of_part(part: &regex::Captures<'_>) -> Option<f64> {
+    let fraction = match part.get(2).map(|sign| sign.as_str()) {
+        Some("¼") => 0.25,
+        Some("½") => 0.5,
+        Some(_) => 0.75,
+        None => return part.get(1)?.as_str().replace(',', ".").parse().ok(),
+    };
+    let whole = part.get(1).map_or("0", |digits| digits.as_str());
+    Some(f64::from(whole.parse::<u32>().ok()?) + fraction)
 }
 
 #[cfg(test)]
@@ -131,6 +150,17 @@ mod tests {
             ("45 min", Some(45.0)),
             ("1:30:00", Some(90.0)),
             ("30 s", Some(0.5)),
+            ("1h30", Some(90.0)),
+            ("2 h 05", Some(125.0)),
+            ("90 Minuten", Some(90.0)),
+            ("30 secondes", Some(0.5)),
+            ("1½ hours", Some(90.0)),
+            ("½ h", Some(30.0)),
+            ("1h5", None),
+            ("1h75", None),
+            ("5 min 30", None),
+            ("h", None),
+            ("minutes 5", None),
             ("PT1M1.5S", Some(61.5 / 60.0)),
             ("\u{661}:30:00", None),
             ("1:30", None),

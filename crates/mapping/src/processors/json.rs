@@ -10,7 +10,7 @@ use crate::run::{OutOfTime, Output, Processor, Run};
 pub(crate) const JSONPATH: Entry = Entry {
     name: "jsonpath",
     family: Family::Find,
-    summary: "Yields the results of a JSONPath (RFC 9535): in a JSON page, in the data scripts of an HTML page (application/json and application/ld+json), or in values that are JSON. Objects and lists stay JSON for a later jsonpath; null is dropped.",
+    summary: "Yields the results of a JSONPath (RFC 9535): in a JSON page, also one that is sent as text/html, in the data scripts of an HTML page (application/json and application/ld+json), or in values that are JSON. Objects and lists stay JSON for a later jsonpath; null is dropped.",
     parameters: &[Parameter {
         name: "expression",
         kind: Kind::Text,

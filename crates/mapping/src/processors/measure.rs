@@ -118,7 +118,7 @@ static UNITS: [Unit; 18] = [
     unit("kg", Quantity::Weight, (1_000.0, METRIC), "kgs?|kilos?|kilograms?|kilogrammes?", ""),
     unit("oz", Quantity::Weight, (28.349_523_125, IMPERIAL), "oz|ounces?", ""),
     unit("lb", Quantity::Weight, (453.592_37, IMPERIAL), "lbs?|pounds?", ""),
-    unit("°C", Quantity::Temperature, (1.0, METRIC), r"°\s*c|c|deg(?:rees?)?\.? c(?:elsius)?|celsius", ""),
+    unit("°C", Quantity::Temperature, (1.0, METRIC), r"°\s*c|c|deg(?:rees?)?\.? c(?:elsius)?|celsius", "℃"),
     Unit {
         name: "°F",
         quantity: Quantity::Temperature,
@@ -126,25 +126,29 @@ static UNITS: [Unit; 18] = [
         offset: -160.0 / 9.0,
         is_metric: IMPERIAL,
         words: r"°\s*f|f|deg(?:rees?)?\.? f(?:ahrenheit)?|fahrenheit",
-        signs: "",
+        signs: "℉",
     },
 ];
 
 /// Matches a number with a unit. Each unit has a group, in the order of [`UNITS`].
 static PART: LazyLock<Regex> = LazyLock::new(|| {
     let whole = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,9}(?:[.,]\d{1,6})?";
-    let fraction = r"[½¼¾⅓⅔⅛⅜⅝⅞]|\d{1,2}/\d{1,2}";
+    let fraction = r"[½¼¾⅓⅔⅛⅜⅝⅞]|\d{1,2}[/⁄]\d{1,2}";
     let units = UNITS.iter().map(|unit| match unit.signs {
         "" => format!(r"((?:{})\b)", unit.words),
         signs => format!(r"((?:{})\b|{signs})", unit.words),
     });
     let units: Vec<String> = units.collect();
     let pattern = format!(
-        r"(?i)^([+\-\x{{2212}}]?)({whole})?\s*({fraction})?\s*-?(?:{})",
+        r"(?i)^([+\-\x{{2212}}]?)({whole})?(?:[\s-]*({fraction}))?\s*-?(?:{})",
         units.join("|")
     );
     Regex::new(&pattern).expect("a constant pattern")
 });
+
+/// Matches a height in metres as it is written in French: `1m80`.
+static METRES: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)^([0-9])\s*m\s*([0-9]{2})$").expect("a constant pattern"));
 
 /// How many capture groups of [`PART`] come before those of the units.
 const GROUPS_OF_NUMBER: usize = 3;
@@ -164,6 +168,9 @@ impl Measure {
         let text = webfill_values::trim(text);
         if text.len() > LONGEST {
             return None;
+        }
+        if let Some(metres) = METRES.captures(text) {
+            return Measure::parse(&format!("{}.{} m", &metres[1], &metres[2]));
         }
         let (quantity, first, rest) = parse_amount(text)?;
         let mut measure = Measure {
@@ -303,7 +310,7 @@ fn parse_fraction(text: &str) -> Option<f64> {
     if let Some((_, fraction)) = SIGNS.iter().find(|(sign, _)| *sign == text) {
         return Some(*fraction);
     }
-    let (over, under) = text.split_once('/')?;
+    let (over, under) = text.split_once(['/', '⁄'])?;
     let (over, under): (f64, f64) = (over.parse().ok()?, under.parse().ok()?);
     (over < under).then_some(over / under)
 }
@@ -355,6 +362,12 @@ mod tests {
             ("60 mph", "km/h", 0, "97"),
             ("1,200 sq ft", "m²", 0, "111"),
             ("5 1/2 in", "mm", 1, "139.7"),
+            ("5-1/2 in", "mm", 1, "139.7"),
+            ("5 1⁄2\"", "mm", 1, "139.7"),
+            ("20 ℃", "°F", 0, "68"),
+            ("70℉", "°C", 0, "21"),
+            ("1m80", "cm", 0, "180"),
+            ("1 m 80", "cm", 0, "180"),
         ];
         for (text, unit, decimals, wanted) in table {
             assert_eq!(
@@ -375,6 +388,8 @@ mod tests {
             ("5 min", "cm"),
             ("5 months", "cm"),
             ("5 M", "cm"),
+            ("1m8", "cm"),
+            ("11 m 80", "cm"),
             ("5 G", "kg"),
             ("5 football", "cm"),
             ("5", "cm"),

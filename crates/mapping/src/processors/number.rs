@@ -12,7 +12,7 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const NUMBER: Entry = Entry {
     name: "number",
     family: Family::Convert,
-    summary: "Reads the number in every value and yields it as a number, with all its digits. These are dropped with a warning: a value that can be read in two ways, such as `1,234` without `decimal` if no other value of the field shows the notation; dates, times, telephone numbers, codes and fractions; a value that is not in the given notation; and a value with several numbers, such as `1h 30min` or `10 x 20`, if nothing shows which is meant. Cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` show it: the first. Values without a digit are dropped. Text on a line of its own, or raised, is a separate number: `12<br>34` has two.",
+    summary: "Reads the number in every value and yields it as a number, with all its digits. These are dropped with a warning: a value that can be read in two ways, such as `1,234` without `decimal` if no other value of the field shows the notation; dates, times, telephone numbers, codes and fractions; a value that is not in the given notation; and a value with several numbers, such as `1h 30min` or `10 x 20`, if nothing shows which is meant. Cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` show it: the first. Values without a digit are dropped. Text on a line of its own, raised or struck, is a separate number: `12<br>34` has two. Hidden text is left out.",
     parameters: &[
         Parameter {
             name: "decimal",

@@ -17,7 +17,7 @@ use crate::format::{Dialect, Encoding, Format, TextForm};
 use crate::shape::Shape;
 use crate::text::{
     Buffer, Content, Edit, EditedRow, MAX_CELL_BYTES, MAX_ROW_BYTES, Piece, Span, TextRows,
-    TextSource,
+    TextSource, guess_legacy, is_valid,
 };
 use crate::value::cell_text;
 
@@ -209,15 +209,12 @@ impl DelimitedRows {
     fn find_fault(&mut self, row: &SplitRow) -> Option<String> {
         let raw = &self.buffer.bytes()[..row.bytes];
         if !raw.is_ascii() {
-            let is_utf8 = std::str::from_utf8(raw).is_ok();
             let may_be_another = self.is_ascii_so_far && !self.form.has_mark;
-            match self.form.encoding {
-                Encoding::Windows1252 => {}
-                Encoding::Utf8 if !is_utf8 && may_be_another => {
-                    self.form.encoding = Encoding::Windows1252;
+            if !is_valid(raw, self.form.encoding) {
+                if self.form.encoding != Encoding::Utf8 || !may_be_another {
+                    return Some(String::from("it has characters that are not valid"));
                 }
-                _ if !is_utf8 => return Some(String::from("it has characters that are not valid")),
-                _ => {}
+                self.form.encoding = Encoding::Legacy(guess_legacy(self.buffer.bytes()));
             }
             self.is_ascii_so_far = false;
         }

@@ -33,7 +33,7 @@ impl<W: Write> TextSink<W> {
             Encoding::Utf8 => (&[0xef, 0xbb, 0xbf], None),
             Encoding::Utf16Le => (&[0xff, 0xfe], Some(Utf16Writer::new(false))),
             Encoding::Utf16Be => (&[0xfe, 0xff], Some(Utf16Writer::new(true))),
-            Encoding::Windows1252 => (&[], None),
+            Encoding::Legacy(_) => (&[], None),
         };
         if form.has_mark {
             out.write_all(mark)?;

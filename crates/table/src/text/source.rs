@@ -8,7 +8,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 use super::Buffer;
-use super::encoding::is_windows_1252;
+use super::encoding::{guess_legacy, is_utf_8};
 use super::utf16::Utf16Reader;
 use crate::error::TableError;
 use crate::format::{Compression, Encoding, TextForm};
@@ -40,7 +40,7 @@ impl TextSource {
         let input: Box<dyn Read + Send> = match encoding {
             Encoding::Utf16Le => Box::new(Utf16Reader::new(input, false)),
             Encoding::Utf16Be => Box::new(Utf16Reader::new(input, true)),
-            Encoding::Utf8 | Encoding::Windows1252 => input,
+            Encoding::Utf8 | Encoding::Legacy(_) => input,
         };
         let mut buffer = Buffer::new(input);
         buffer.fill_to(SAMPLE_BYTES)?;
@@ -97,9 +97,9 @@ fn detect_encoding(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
     if even + odd > beginning.len() / 100 + 16 {
         return Err(io::Error::other("it is no text"));
     }
-    match is_windows_1252(beginning) {
-        true => Ok((Encoding::Windows1252, 0)),
-        false => Ok((Encoding::Utf8, 0)),
+    match is_utf_8(beginning) {
+        true => Ok((Encoding::Utf8, 0)),
+        false => Ok((Encoding::Legacy(guess_legacy(beginning)), 0)),
     }
 }
 
