@@ -434,7 +434,7 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
     assert!(refusal("s.csv", b"").contains("no header"));
     let columns = refusal("s.csv", b"id,link\n1,https://a.example/");
     assert!(
-        columns.ends_with("(`webfill export --sources` writes one), only `id`, `link`"),
+        columns.ends_with("rename the column of links, one of `id`, `link`"),
         "{columns}"
     );
     assert!(refusal("s.csv", b"url,a,a\n").contains("two columns are named `a`"));
