@@ -296,7 +296,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         (&unheard["state"], &unheard["reason"]),
         (&json!("unknown"), &Value::Null)
     );
-    assert_says(&unheard, &["never heard of", "its scope would take it"]);
+    assert_says(&unheard, &["not known", "it is in scope"]);
     let narrow = json!({"allowed_domains": ["slow.example"]});
     fleet.feed(&[request_with("http://slow.example/0", "slow", narrow)]);
     let refused = of_crawl("http://elsewhere.example/", "slow");

@@ -216,7 +216,7 @@ fn refusal_reason(
     }
     if report.confidence < SURE {
         return Some(format!(
-            "learned without a page, it is right there only {:.2} of the time",
+            "on pages left out of learning, it is right only {:.2} of the time",
             report.confidence
         ));
     }

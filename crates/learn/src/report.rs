@@ -451,7 +451,7 @@ fn explain_choice(
     let sure = match all {
         1 => "one record cannot be checked against another".to_owned(),
         _ => format!(
-            "learned without a page, it is right there {:.0} times in 100",
+            "on pages left out of learning, it is right {:.0} times in 100",
             report.confidence * 100.0
         ),
     };

@@ -95,7 +95,7 @@ fn detect_encoding(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
         return Ok((Encoding::Utf16Be, 0));
     }
     if even + odd > beginning.len() / 100 + 16 {
-        return Err(io::Error::other("it is no text"));
+        return Err(io::Error::other("it is not text"));
     }
     match is_utf_8(beginning) {
         true => Ok((Encoding::Utf8, 0)),

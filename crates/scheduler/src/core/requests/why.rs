@@ -198,9 +198,8 @@ fn explain_unknown_url(
             refusal.explain()
         ),
         Ok(_) => format!(
-            "never heard of: its scope would take it, but it was not fed, and no page up to depth {} \
-             that was read has a link to it that is followed, or the link was refused for depth or budget \
-             (the crawl is {state})",
+            "not known: it is in scope, but was not fed, and no page read up to depth {} has a link to it \
+             that is followed; or its link was refused for depth or budget (the crawl is {state})",
             spec.max_depth.saturating_sub(1),
         ),
     };
