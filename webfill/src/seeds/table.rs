@@ -80,7 +80,7 @@ impl Header {
                 .map(|name| format!("`{name:.40}`"))
                 .collect();
             return Err(format!(
-                "no column is named url or urls: rename the column of links, one of {}",
+                "no column is named url or urls: rename the one with links (there are {}), or export with `--sources`",
                 names.join(", ")
             ));
         }

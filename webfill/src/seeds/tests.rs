@@ -434,7 +434,9 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
     assert!(refusal("s.csv", b"").contains("no header"));
     let columns = refusal("s.csv", b"id,link\n1,https://a.example/");
     assert!(
-        columns.ends_with("rename the column of links, one of `id`, `link`"),
+        columns.ends_with(
+            "rename the one with links (there are `id`, `link`), or export with `--sources`"
+        ),
         "{columns}"
     );
     assert!(refusal("s.csv", b"url,a,a\n").contains("two columns are named `a`"));
