@@ -197,7 +197,7 @@ def test_keys_encrypt_and_decide_who_may_ask(tmp_path):
         address = f"tcp://127.0.0.1:{port}"
         application = webfill.Fleet(address, keys=tmp_path / "mine")
         assert application.feed(requests("keys", [0])).accepted == 1
-        with pytest.raises(webfill.WebfillError, match="without keys"):
+        with pytest.raises(webfill.WebfillError, match="does it need --keys"):
             webfill.Fleet(address).info("books")
     finally:
         dispatcher.kill()
