@@ -11,7 +11,7 @@ fn publisher(book: usize) -> String {
     format!("{} и сыновья {book}", WRITERS[book % WRITERS.len()])
 }
 
-/// A table in which `publisher` decides over the last cell of each row.
+/// A table of books. `publisher` returns the last cell of each row.
 fn table(publisher: impl Fn(usize) -> String) -> Vec<u8> {
     let rows = (0..BOOKS)
         .map(|book| format!("{book};http://books.example/{book};{}\r\n", publisher(book)));

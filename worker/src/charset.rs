@@ -98,8 +98,8 @@ fn correct_declared(declared: &'static Encoding, body: &[u8]) -> &'static Encodi
     declared
 }
 
-/// Whether a body is UTF-8 of which only some bytes are damaged. In other encodings few characters are valid UTF-8, by
-/// chance.
+/// Whether a body is UTF-8 with a few damaged bytes. In another encoding, only a few characters happen to be valid
+/// UTF-8.
 fn has_utf_8(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
     let count = |is_damaged: bool| {

@@ -10,7 +10,7 @@ use crate::made::{page, read, task};
 const KNOWN: usize = 24;
 const READ: usize = 12;
 
-/// Every so many pages, one has an odd text.
+/// One page in six has an odd text.
 const ODD: usize = 6;
 
 /// A page with a few other fields, whose texts differ.
