@@ -274,6 +274,9 @@ impl Egress {
             self.record_answer(attempt);
             return Some(EgressChange::Opened);
         }
+        if let Some(evidence) = attempt.evidence {
+            offline.sign.clone_from(&evidence.sign);
+        }
         let wait_ms = self.wait_ms;
         offline.probe_at_ms = attempt.at_ms + wait_ms;
         if offline.probes.is_empty() {

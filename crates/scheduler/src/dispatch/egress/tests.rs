@@ -242,3 +242,35 @@ fn when_all_probes_fail_for_hours_the_sites_may_be_dead_after_all() {
         Some(EgressChange::Opened)
     );
 }
+
+#[test]
+fn a_machine_that_is_offline_names_the_evidence_of_its_last_probe() {
+    let mut egress = egress_with_answers(0..20);
+    for site in 0..5 {
+        record_attempt(&mut egress, site, SILENCE, true, NOW);
+    }
+    let sign_after_probe = |egress: &mut Egress, task: TaskId, sign: &str| {
+        let evidence = Evidence {
+            url: String::new(),
+            status_code: None,
+            sign: sign.to_owned(),
+            no_route: true,
+        };
+        egress.on_handed_out(task);
+        egress.record_attempt(
+            &ReachAttempt {
+                task,
+                evidence: Some(&evidence),
+                ..attempt(200, NO_ROUTE, true, NOW + 2 * SECOND)
+            },
+            Tally::default(),
+        );
+        egress.offline_state().map(|offline| offline.sign.clone())
+    };
+    for sign in ["no answer in time", "network is unreachable"] {
+        assert_eq!(
+            sign_after_probe(&mut egress, 100, sign).as_deref(),
+            Some(sign)
+        );
+    }
+}
