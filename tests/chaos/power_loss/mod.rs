@@ -10,6 +10,7 @@ mod judge;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use fastrand::Rng;
 
@@ -31,19 +32,67 @@ fn whenever_the_power_is_lost_no_reported_data_are_lost_or_doubled() {
     );
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recorder = build_recorder(folder.path());
-    let wrong: Mutex<Vec<String>> = Mutex::default();
+    let tally = Tally::new(cuts, seed);
     std::thread::scope(|threads| {
         for chain in 0..AT_ONCE {
-            let (recorder, wrong) = (&recorder, &wrong);
+            let (recorder, tally) = (&recorder, &tally);
             let count = cuts / AT_ONCE + u64::from(chain < cuts % AT_ONCE);
             threads.spawn(move || {
-                let found = cut_power_often(count, seed.wrapping_mul(1_000) + chain, recorder);
-                wrong.lock().expect("no panic while held").extend(found);
+                cut_power_often(count, seed.wrapping_mul(1_000) + chain, recorder, tally);
             });
         }
     });
-    let wrong = wrong.into_inner().expect("no panic while held");
+    let Judged { count, wrong } = tally.judged.into_inner().expect("no panic while held");
+    assert_eq!(count, cuts, "losses that were judged");
     assert!(wrong.is_empty(), "POWER_SEED={seed}:\n{}", wrong.join("\n"));
+}
+
+/// The judged losses of all chains. They are printed while the test runs, so an interrupted run shows its results, too.
+struct Tally {
+    cuts: u64,
+    seed: u64,
+    started: Instant,
+    judged: Mutex<Judged>,
+}
+
+#[derive(Default)]
+struct Judged {
+    count: u64,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn new(cuts: u64, seed: u64) -> Self {
+        let (started, judged) = (Instant::now(), Mutex::default());
+        Self {
+            cuts,
+            seed,
+            started,
+            judged,
+        }
+    }
+
+    /// Counts a loss. Its violations are printed at once, and the counts after every hundredth loss (of fewer than a
+    /// thousand, after every tenth of them).
+    fn add(&self, violations: Vec<String>) {
+        let mut judged = self.judged.lock().expect("no panic while held");
+        for violation in &violations {
+            println!("VIOLATION: {violation}");
+        }
+        judged.count += 1;
+        judged.wrong.extend(violations);
+        if judged.count.is_multiple_of((self.cuts / 10).clamp(1, 100)) || judged.count == self.cuts
+        {
+            println!(
+                "{} of {} losses judged (seed {}) in {} s: {} violations",
+                judged.count,
+                self.cuts,
+                self.seed,
+                self.started.elapsed().as_secs(),
+                judged.wrong.len()
+            );
+        }
+    }
 }
 
 fn number_from_env(variable: &str, otherwise: u64) -> u64 {
@@ -67,9 +116,8 @@ fn build_recorder(folder: &Path) -> PathBuf {
 }
 
 /// Runs a crawl and makes `count` power losses. Each comes while the crawl continues after the previous one.
-fn cut_power_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
+fn cut_power_often(count: u64, seed: u64, recorder: &Path, tally: &Tally) {
     let mut rng = Rng::with_seed(seed);
-    let mut wrong = Vec::new();
     let mut recording = Recording::run(Disk::default(), recorder);
     for cut in 0..count {
         if cut % IN_A_ROW == IN_A_ROW - 1 {
@@ -79,9 +127,9 @@ fn cut_power_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
         let disk = recording.notes.lose_power_at(&recording.base, at, &mut rng);
         let found = check_cut(disk, &mut recording, at, recorder);
         let found = found.iter().take(5);
-        wrong.extend(found.map(|found| format!("cut {cut} of chain {seed}, at {at}: {found}")));
+        let found = found.map(|found| format!("cut {cut} of chain {seed}, at {at}: {found}"));
+        tally.add(found.collect());
     }
-    wrong
 }
 
 /// Checks the disk after a power loss, continues the crawl from it, and checks the result. The recording of the
