@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::hooks::Action;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Result};
 use webfill_wire::CrawlKey;
 
-use super::changed_rows::{Cell, Change, SEQUENCES};
+use super::changed_rows::{Change, SEQUENCES};
 use super::encoding::{Encoder, Group};
-use super::noted_rows::{KeyPart, MOST_KEYS, NotedRows};
+use super::noted_rows::{IntegerKey, KeyPart, MOST_KEYS, NotedRows};
 use super::tables::{CRAWL_SITES, NOTE_ROW, TASK_RECORDS, Table, sequences, tables};
 use crate::frontier::SiteId;
 
@@ -33,8 +34,8 @@ impl Recorder {
         // Without this, a row that an INSERT OR REPLACE deletes would not be noted.
         db.pragma_update(None, "recursive_triggers", true)?;
         let tables = tables(db)?;
-        let has_numbers = tables.iter().map(Table::has_numbers);
-        let noted = Arc::new(Mutex::new(NotedRows::of_tables(has_numbers)));
+        let by_integers = tables.iter().map(Table::has_integer_keys);
+        let noted = Arc::new(Mutex::new(NotedRows::of_tables(by_integers)));
         begin_hook(db, &tables, Arc::clone(&noted))?;
         begin_triggers(db, &tables, Arc::clone(&noted))?;
         Ok(Recorder {
@@ -84,8 +85,8 @@ impl Recorder {
             .filter(|(name, last)| self.sequences.get(*name) != Some(last));
         let mut group = Group::new(SEQUENCES, Change::Whole, vec!["name", "seq"], 1);
         for (name, last) in changed {
-            group.push(&Cell::Text(name.into()));
-            group.push(&Cell::Integer(*last));
+            group.push(ValueRef::Text(name.as_bytes()));
+            group.push(ValueRef::Integer(*last));
         }
         changes.add(&group);
         self.sequences = now;
@@ -113,9 +114,8 @@ impl CodeNotes {
         self.note(self.task_records, [task, record]);
     }
 
-    fn note(&self, (table, columns): (usize, i64), [first, second]: [i64; 2]) {
-        let key = [first, second, 0].map(KeyPart::Integer);
-        lock(&self.noted).note(table, key, columns);
+    fn note(&self, (table, columns): (usize, i64), key: IntegerKey) {
+        lock(&self.noted).note_integers(table, key, columns);
     }
 }
 
@@ -140,7 +140,7 @@ fn begin_hook(db: &mut Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>
             _ => 0,
         };
         if columns != 0 && database == "main" {
-            lock(&noted).note_number(number, row, columns);
+            lock(&noted).note_integers(number, [0, row], columns);
         }
     };
     db.update_hook(Some(note))
@@ -150,7 +150,9 @@ fn begin_hook(db: &mut Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>
 fn begin_triggers(db: &Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>>) -> Result<()> {
     let arguments = (2 + MOST_KEYS) as i32;
     let flags = FunctionFlags::SQLITE_UTF8;
-    db.create_scalar_function(NOTE_ROW, arguments, flags, move |row| note_row(&noted, row))?;
+    let integers: Vec<Option<usize>> = tables.iter().map(Table::integers_in_key).collect();
+    let note = move |row: &Context<'_>| note_row(&noted, &integers, row);
+    db.create_scalar_function(NOTE_ROW, arguments, flags, note)?;
     for (number, table) in tables.iter().enumerate() {
         db.execute_batch(&table.triggers_sql(number))?;
     }
@@ -158,15 +160,28 @@ fn begin_triggers(db: &Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>
 }
 
 /// The function that the triggers call: with the number of the table, the columns that differ, and the key.
-fn note_row(noted: &Mutex<NotedRows>, row: &Context<'_>) -> Result<bool> {
-    let part = |at: usize| {
-        let unknown = || Error::UserFunctionError("a key is neither a number nor a text".into());
-        KeyPart::of(row.get_raw(2 + at)).ok_or_else(unknown)
-    };
-    let columns: i64 = row.get(1)?;
-    if columns != 0 {
-        let key = [part(0)?, part(1)?, part(2)?];
-        lock(noted).note(row.get::<i64>(0)? as usize, key, columns);
+fn note_row(
+    noted: &Mutex<NotedRows>,
+    integers: &[Option<usize>],
+    row: &Context<'_>,
+) -> Result<bool> {
+    let (table, columns): (i64, i64) = (row.get(0)?, row.get(1)?);
+    if columns == 0 {
+        return Ok(true);
+    }
+    let table = table as usize;
+    match integers[table] {
+        Some(1) => lock(noted).note_integers(table, [0, row.get(2)?], columns),
+        Some(_) => lock(noted).note_integers(table, [row.get(2)?, row.get(3)?], columns),
+        None => {
+            let part = |at: usize| {
+                let unknown =
+                    || Error::UserFunctionError("a key is neither a number nor a text".into());
+                KeyPart::of(row.get_raw(2 + at)).ok_or_else(unknown)
+            };
+            let key = [part(0)?, part(1)?, part(2)?];
+            lock(noted).note(table, key, columns);
+        }
     }
     Ok(true)
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, Result, Row, params_from_iter};
 
 use super::applied::{OWN_META, OWN_TABLES};
 use super::changed_rows::{Cell, Change, SEQUENCES, equality_condition};
 use super::encoding::{Encoder, Group};
-use super::noted_rows::{Key, MOST_KEYS, TableRows};
+use super::noted_rows::{IntegerKey, Key, MOST_KEYS, TableRows};
 
 /// The name of the SQL function that triggers call to note a changed row.
 pub(super) const NOTE_ROW: &str = "note_changed_row";
@@ -65,6 +66,8 @@ pub(super) struct Table {
     key: Vec<usize>,
     /// Whether SQLite identifies the table's rows by a number, which is the key.
     has_numbers: bool,
+    /// Whether the key is one or two integers.
+    has_integer_keys: bool,
     /// The columns of [`OFTEN_CHANGED`], as a set of bits.
     often_changed: i64,
 }
@@ -106,7 +109,8 @@ impl Table {
             .filter(|position| columns[*position].1 > 0)
             .collect();
         key.sort_by_key(|position| columns[*position].1);
-        let is_number = key.len() == 1 && columns[key[0]].2 == "INTEGER";
+        let are_integers = key.iter().all(|position| columns[*position].2 == "INTEGER");
+        let is_number = key.len() == 1 && are_integers;
         assert!(
             (1..=MOST_KEYS).contains(&key.len()) && (is_number || !has_numbers),
             "the journal knows rows by their keys: {name} needs an integer as its key, or at most {MOST_KEYS} columns \
@@ -122,6 +126,7 @@ impl Table {
             often_changed: bits.map(|(at, _)| 1 << at).sum(),
             columns: columns.into_iter().map(|(column, ..)| column).collect(),
             name,
+            has_integer_keys: key.len() <= 2 && are_integers,
             key,
             has_numbers,
         })
@@ -133,6 +138,16 @@ impl Table {
 
     pub(super) fn has_numbers(&self) -> bool {
         self.has_numbers
+    }
+
+    /// Whether one or two integers are the key of the table's rows.
+    pub(super) fn has_integer_keys(&self) -> bool {
+        self.has_integer_keys
+    }
+
+    /// How many integers are the key of the table's rows; `None` if they are more than two, or not all are integers.
+    pub(super) fn integers_in_key(&self) -> Option<usize> {
+        self.has_integer_keys.then_some(self.key.len())
     }
 
     /// All columns, as a set of bits.
@@ -232,17 +247,17 @@ impl Table {
     ) -> Result<()> {
         let mut gone = self.group(Change::Gone, 0);
         match noted {
-            TableRows::Numbered(rows) => {
-                for (columns, numbers) in by_columns(merged(rows)) {
+            TableRows::ByIntegers(rows) => {
+                for (columns, keys) in by_columns(merged(rows)) {
                     let mut group = self.group(self.change_of(columns), columns);
-                    self.read_numbered(db, &numbers, &mut group, &mut gone)?;
+                    self.read_by_integers(db, &keys, &mut group, &mut gone)?;
                     changes.add(&group);
                 }
             }
-            TableRows::Keyed(rows) => {
+            TableRows::ByKey(rows) => {
                 for (columns, keys) in by_columns(rows) {
                     let mut group = self.group(self.change_of(columns), columns);
-                    self.read_keyed(db, &keys, &mut group, &mut gone)?;
+                    self.read_by_key(db, &keys, &mut group, &mut gone)?;
                     changes.add(&group);
                 }
             }
@@ -267,33 +282,45 @@ impl Table {
         Group::new(&self.name, change, named.collect(), self.key.len())
     }
 
-    /// Reads rows by their numbers, which are sorted. Rows that are fed together have neighbouring numbers, so a
-    /// statement reads a whole run of them.
-    fn read_numbered(
+    /// Reads rows by their keys, which are sorted. Rows that are fed together have neighbouring numbers, so a statement
+    /// reads a whole run of them.
+    fn read_by_integers(
         &self,
         db: &Connection,
-        numbers: &[i64],
+        keys: &[IntegerKey],
         group: &mut Group<'_>,
         gone: &mut Group<'_>,
     ) -> Result<()> {
-        let key = group.columns[0];
-        let condition = format!("{key} BETWEEN ?1 AND ?2 ORDER BY {key}");
+        let condition = match group.columns[..self.key.len()] {
+            [number] => format!("{number} BETWEEN ?2 AND ?3 ORDER BY {number}"),
+            [first, number] => {
+                format!("{first} = ?1 AND {number} BETWEEN ?2 AND ?3 ORDER BY {number}")
+            }
+            _ => unreachable!("the key is one or two integers"),
+        };
+        let number_at = self.key.len() - 1;
+        let mut push_gone = |key: &IntegerKey| {
+            for part in &key[key.len() - self.key.len()..] {
+                gone.push(ValueRef::Integer(*part));
+            }
+        };
         let mut select = self.select(db, group, &condition)?;
-        for run in numbers.chunk_by(|number, next| number + 1 == *next) {
-            let (first, last) = (run[0], run[run.len() - 1]);
-            let mut found = select.query([first, last])?;
+        for run in keys.chunk_by(|key, next| [key[0], key[1] + 1] == *next) {
+            let ([first, from], [_, to]) = (run[0], run[run.len() - 1]);
+            let mut found = select.query([first, from, to])?;
             let mut expected = run.iter();
             while let Some(row) = found.next()? {
-                let number: i64 = row.get(0)?;
-                push_missing(&mut expected, number, gone);
+                let number: i64 = row.get(number_at)?;
+                let missing = expected.by_ref().take_while(|key| key[1] != number);
+                missing.for_each(&mut push_gone);
                 push_row(row, group)?;
             }
-            expected.for_each(|missing| gone.push(&Cell::Integer(*missing)));
+            expected.for_each(&mut push_gone);
         }
         Ok(())
     }
 
-    fn read_keyed(
+    fn read_by_key(
         &self,
         db: &Connection,
         keys: &[Key],
@@ -307,7 +334,7 @@ impl Table {
             let mut found = select.query(params_from_iter(key))?;
             match found.next()? {
                 Some(row) => push_row(row, group)?,
-                None => key.iter().for_each(|part| gone.push(&part.as_cell())),
+                None => key.iter().for_each(|part| gone.push(part.as_value())),
             }
         }
         Ok(())
@@ -327,8 +354,8 @@ impl Table {
     }
 }
 
-/// Each row once, sorted by number, with all columns that were noted for it.
-fn merged(mut rows: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+/// Each row once, sorted by key, with all columns that were noted for it.
+fn merged(mut rows: Vec<(IntegerKey, i64)>) -> Vec<(IntegerKey, i64)> {
     rows.sort_unstable();
     rows.dedup_by(|row, before| {
         let is_same = row.0 == before.0;
@@ -349,19 +376,9 @@ fn by_columns<K>(rows: impl IntoIterator<Item = (K, i64)>) -> BTreeMap<i64, Vec<
     by_columns
 }
 
-/// Notes the numbers before `found` as those of rows that are gone.
-fn push_missing(expected: &mut std::slice::Iter<'_, i64>, found: i64, gone: &mut Group<'_>) {
-    for number in expected {
-        if *number == found {
-            return;
-        }
-        gone.push(&Cell::Integer(*number));
-    }
-}
-
 fn push_row(row: &Row<'_>, group: &mut Group<'_>) -> Result<()> {
     for at in 0..group.columns.len() {
-        group.push(&Cell::of(row.get_ref(at)?));
+        group.push(row.get_ref(at)?);
     }
     Ok(())
 }
