@@ -84,6 +84,13 @@ enum PendingRepair {
     NoLimit(String),
 }
 
+/// How and when a fault is to end. `fault` is its position among the injected ones.
+struct Mend {
+    at: Instant,
+    fault: usize,
+    repair: PendingRepair,
+}
+
 /// If an operator's action got no answer, it is repeated after this time.
 const AGAIN_AFTER: Duration = Duration::from_millis(300);
 
@@ -92,7 +99,7 @@ struct Scene {
     store: std::path::PathBuf,
     log: AccessLog,
     graph: Graph,
-    mends: Vec<(Instant, PendingRepair)>,
+    mends: Vec<Mend>,
     injected: Vec<Injected>,
     wrong: Vec<String>,
     gives_up: bool,
@@ -272,7 +279,7 @@ impl Scene {
                 return points::kill_at(point, &self.crew, &self.store, &self.log);
             }
             Fault::Stop(role, _) => match self.signal(role, pick, Signal::STOP) {
-                Some(pid) => self.mends.push((until, PendingRepair::Continue(pid))),
+                Some(pid) => self.mend_at(until, PendingRepair::Continue(pid)),
                 None => return false,
             },
             Fault::Cut(_) => self.set_weather(pick, Weather::Cut, until),
@@ -282,38 +289,35 @@ impl Scene {
             Fault::Swap(_) => self.set_weather(pick, Weather::Swapped, until),
             Fault::SameId(_) => {
                 let intruder = self.crew.start_intruder(pick % self.crew.proxies.len());
-                self.mends.push((until, PendingRepair::Remove(intruder)));
+                self.mend_at(until, PendingRepair::Remove(intruder));
             }
             Fault::SecondDispatcher => {
                 let first = self.dispatcher_pids();
                 let second = self.crew.start_second_dispatcher();
-                self.mends
-                    .push((until, PendingRepair::Refused(second, first)));
+                self.mend_at(until, PendingRepair::Refused(second, first));
             }
             Fault::Clock(hours) => {
                 self.crew.set_clock(hours);
                 return wall_clock::library_path().is_some();
             }
             Fault::LosesWay(_) => match self.crew.ways.remove_route(pick) {
-                Some(machine) => self
-                    .mends
-                    .push((until, PendingRepair::GiveWayBack(machine))),
+                Some(machine) => self.mend_at(until, PendingRepair::GiveWayBack(machine)),
                 None => return false,
             },
             Fault::Site(trouble, _) => {
                 let host = self.graph.pick_host(pick).to_owned();
                 self.graph.troubles.begin(&host, trouble);
-                self.mends.push((until, PendingRepair::Recover(host)));
+                self.mend_at(until, PendingRepair::Recover(host));
             }
             Fault::Pause(_) => {
                 // The crawl may be paused even if no answer came, so it is always resumed later.
                 self.crew.pause();
-                self.mends.push((until, PendingRepair::Resume));
+                self.mend_at(until, PendingRepair::Resume);
             }
             Fault::Limit(_) => {
                 let host = self.graph.pick_host(pick).to_owned();
                 self.crew.limit_pages(&host, Some(pick % 3));
-                self.mends.push((until, PendingRepair::NoLimit(host)));
+                self.mend_at(until, PendingRepair::NoLimit(host));
             }
         }
         true
@@ -334,35 +338,54 @@ impl Scene {
     fn set_weather(&mut self, pick: usize, weather: Weather, until: Instant) {
         let number = pick % self.crew.proxies.len();
         self.crew.proxies[number].set_weather(weather);
-        self.mends.push((until, PendingRepair::Fair(number)));
+        self.mend_at(until, PendingRepair::Fair(number));
     }
 
-    /// Ends the faults whose time is over.
+    /// Plans the end of the fault that is being injected.
+    fn mend_at(&mut self, at: Instant, repair: PendingRepair) {
+        let fault = self.injected.len();
+        self.mends.push(Mend { at, fault, repair });
+    }
+
+    /// Ends the faults whose time is over. On a busy machine, a fault ends later than planned.
     fn undo_due_faults(&mut self, now: Instant) {
         let (due, later) = std::mem::take(&mut self.mends)
             .into_iter()
-            .partition(|(at, _)| *at <= now);
+            .partition(|mend| mend.at <= now);
         self.mends = later;
-        let due: Vec<(Instant, PendingRepair)> = due;
-        for (_, mend) in due {
-            match mend {
-                PendingRepair::Continue(pid) => {
-                    webfill_tests::process::send_signal(pid, Signal::CONT)
+        let due: Vec<Mend> = due;
+        for Mend { fault, repair, .. } in due {
+            let held = self.crew.held_urls();
+            match self.try_mend(repair) {
+                None => {
+                    let ended = &mut self.injected[fault];
+                    ended.until = ended.until.max(Instant::now());
+                    ended.held.extend(held);
                 }
-                PendingRepair::Fair(number) => self.crew.proxies[number].set_weather(Weather::Fair),
-                PendingRepair::Remove(intruder) => drop(intruder),
-                PendingRepair::Refused(second, first) => {
-                    self.check_second_dispatcher(second, &first)
-                }
-                PendingRepair::Recover(host) => self.graph.troubles.end(&host),
-                PendingRepair::GiveWayBack(machine) => self.crew.ways.restore_route(machine),
-                PendingRepair::Resume if self.crew.resume() => {}
-                PendingRepair::NoLimit(host) if self.crew.limit_pages(&host, None) => {}
-                unanswered @ (PendingRepair::Resume | PendingRepair::NoLimit(_)) => {
-                    self.mends.push((Instant::now() + AGAIN_AFTER, unanswered));
+                Some(repair) => {
+                    let at = Instant::now() + AGAIN_AFTER;
+                    self.mends.push(Mend { at, fault, repair });
                 }
             }
         }
+    }
+
+    /// Ends a fault, or returns its repair if a command for it was not answered.
+    fn try_mend(&mut self, repair: PendingRepair) -> Option<PendingRepair> {
+        match repair {
+            PendingRepair::Continue(pid) => webfill_tests::process::send_signal(pid, Signal::CONT),
+            PendingRepair::Fair(number) => self.crew.proxies[number].set_weather(Weather::Fair),
+            PendingRepair::Remove(intruder) => drop(intruder),
+            PendingRepair::Refused(second, first) => self.check_second_dispatcher(second, &first),
+            PendingRepair::Recover(host) => self.graph.troubles.end(&host),
+            PendingRepair::GiveWayBack(machine) => self.crew.ways.restore_route(machine),
+            PendingRepair::Resume if self.crew.resume() => {}
+            PendingRepair::NoLimit(ref host) if self.crew.limit_pages(host, None) => {}
+            unanswered @ (PendingRepair::Resume | PendingRepair::NoLimit(_)) => {
+                return Some(unanswered);
+            }
+        }
+        None
     }
 
     /// Checks that the second dispatcher was refused, provided that the first one was running all the time.
