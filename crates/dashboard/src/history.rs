@@ -5,15 +5,18 @@
 //! A power loss destroys at most a few samples. A sample covers the time since the previous one. What happened while
 //! nothing was recorded is unknown, and charts have a gap there.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod chart;
+mod counters;
+
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+pub(crate) use self::chart::chart_json;
+pub(crate) use self::counters::Counters;
 use crate::line_file::{LineFile, Writing};
-use crate::snapshot::{CrawlCounters, Records, Snapshot};
-use crate::views::words::outcome_group;
+use crate::snapshot::Records;
 
 /// The time between two samples, in seconds.
 pub(crate) const EVERY_S: i64 = 30;
@@ -61,7 +64,7 @@ pub(crate) struct Sample {
     pub(crate) runs: BTreeMap<String, RunSample>,
 }
 
-/// The progress of one crawl in a span. See [`CrawlCounters`].
+/// The progress of one crawl in a span. See [`CrawlCounters`](crate::snapshot::CrawlCounters).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RunSample {
@@ -91,133 +94,6 @@ impl From<Records> for RecordCounts {
             exhausted: records.exhausted,
         }
     }
-}
-
-/// The counters when the last sample was taken. They only grow, except after restarts and when crawls are dropped.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Counters {
-    at: i64,
-    /// When the crawls were read from the store, in seconds since the epoch.
-    stored_at: i64,
-    pages: u64,
-    ended: BTreeMap<String, u64>,
-    runs: BTreeMap<String, CrawlCounters>,
-}
-
-/// The shortest time that rates are computed over, in seconds. Over a shorter time they are too inaccurate.
-const LEAST_OVER_S: i64 = 5;
-
-impl Counters {
-    /// Returns a sample of the changes since the last call, and keeps the new counters. `None` if this is the first
-    /// call, no time has passed, or the clock was set back.
-    pub(crate) fn take_sample(&mut self, snapshot: &Snapshot) -> Option<Sample> {
-        let mut now = Counters::read(snapshot)?;
-        let sample = self.sample_between(&now, snapshot);
-        if snapshot.crawls.is_none() {
-            now.stored_at = self.stored_at;
-            now.runs = std::mem::take(&mut self.runs);
-        }
-        *self = now;
-        sample
-    }
-
-    /// A sample of the changes since the last recorded one. It is not recorded.
-    pub(crate) fn sample_until(&self, snapshot: &Snapshot) -> Option<Sample> {
-        if snapshot.fault.is_some() {
-            // The fleet could not be read, so the status in the snapshot is an older one.
-            return None;
-        }
-        let sample = self.sample_between(&Counters::read(snapshot)?, snapshot);
-        sample.filter(|sample| sample.over >= LEAST_OVER_S)
-    }
-
-    /// The counters in a snapshot; `None` if the snapshot has none.
-    fn read(snapshot: &Snapshot) -> Option<Counters> {
-        let status = &snapshot.status;
-        let of = |key: &str| status[key].as_u64().unwrap_or(0);
-        let ended = status["ended"].as_object().into_iter().flatten();
-        let ended = ended.map(|(outcome, count)| (outcome.clone(), count.as_u64().unwrap_or(0)));
-        let crawls = snapshot.crawls.as_ref();
-        let mut now = Counters {
-            at: snapshot.at_ms.div_euclid(1_000),
-            stored_at: crawls.map_or(0, |crawls| crawls.read_at_ms.div_euclid(1_000)),
-            pages: of("pages"),
-            ended: ended.collect(),
-            runs: crawls.map(|crawls| crawls.runs.clone()).unwrap_or_default(),
-        };
-        if status.is_null() {
-            // Without a fleet, the counters are those that crawls have written to the store.
-            let crawls = crawls?;
-            now.at = now.stored_at;
-            now.pages = crawls.pages;
-            now.ended = crawls.ended.clone();
-        }
-        Some(now)
-    }
-
-    /// The changes from these counters to later ones, with the current state from the snapshot.
-    fn sample_between(&self, now: &Counters, snapshot: &Snapshot) -> Option<Sample> {
-        let over = now.at - self.at;
-        if self.at == 0 || over <= 0 {
-            return None;
-        }
-        let status = &snapshot.status;
-        let of = |key: &str| status[key].as_u64().unwrap_or(0);
-        let (queued, leased) = match &snapshot.crawls {
-            Some(crawls) if status.is_null() => (crawls.queued, crawls.leased),
-            _ => (of("total_pending"), of("leased")),
-        };
-        let runs = now
-            .runs
-            .iter()
-            .filter_map(|(name, run)| Some((name.clone(), self.growth_of_run(name, run)?)));
-        Some(Sample {
-            at: now.at,
-            over,
-            queued,
-            leased,
-            oldest: status["oldest_due_s"].as_f64(),
-            pages: now.pages.saturating_sub(self.pages),
-            ended: counter_growth(&self.ended, &now.ended),
-            records: snapshot.records.map(RecordCounts::from),
-            runs: runs.collect(),
-            is_begin: false,
-        })
-    }
-
-    /// The progress of a crawl since these counters were read. `None` if the crawl has stored no new counters; the next
-    /// sample then covers this time as well.
-    fn growth_of_run(&self, name: &str, run: &CrawlCounters) -> Option<RunSample> {
-        let known = self.runs.get(name).cloned();
-        // A crawl that began after the store was last read counts from 0. For other unknown crawls the start of the
-        // counters is not known, so they are left out of this sample.
-        let is_new = self.stored_at > 0 && run.began_s >= self.stored_at;
-        let at_begin = || CrawlCounters {
-            at_s: run.began_s,
-            ..CrawlCounters::default()
-        };
-        let known = known.or_else(|| is_new.then(at_begin))?;
-        let over = run.at_s - known.at_s;
-        (over > 0).then(|| RunSample {
-            at: run.at_s,
-            over,
-            ended: counter_growth(&known.ended, &run.ended),
-            resolved: run.resolved,
-            queued: run.queued,
-        })
-    }
-}
-
-/// How much each counter has grown. A counter that has decreased was reset to 0 by a restart.
-fn counter_growth(
-    before: &BTreeMap<String, u64>,
-    now: &BTreeMap<String, u64>,
-) -> BTreeMap<String, u64> {
-    let grown = now.iter().map(|(outcome, count)| {
-        let known = before.get(outcome).copied().unwrap_or(0);
-        (outcome.clone(), count.checked_sub(known).unwrap_or(*count))
-    });
-    grown.filter(|(_, count)| *count > 0).collect()
 }
 
 /// All recorded samples, the oldest first, and their file.
@@ -427,79 +303,6 @@ pub(crate) fn complete_run(samples: &mut Vec<Sample>, totals: Sample) {
 fn add_counts(to: &mut BTreeMap<String, u64>, counts: BTreeMap<String, u64>) {
     for (outcome, count) in counts {
         *to.entry(outcome).or_default() += count;
-    }
-}
-
-/// Samples as the columns of a chart: a list for each metric, in order of time, with null for unknown values. Outcomes
-/// are counted by their groups. A rate is constant over the whole span of its sample.
-pub(crate) fn chart_json(samples: &[Sample]) -> Value {
-    let mut columns = ChartColumns::default();
-    let names = samples.iter().flat_map(|sample| sample.ended.keys());
-    let groups: BTreeSet<&str> = names.map(|name| group_of_outcome(name)).collect();
-    let mut ended_before = None;
-    for sample in samples {
-        let begins = sample.at - sample.over;
-        let is_after_gap = ended_before.is_none_or(|at| begins - at > EVERY_S);
-        if let Some(at) = ended_before.filter(|_| is_after_gap) {
-            columns.push(at + 1, None, &groups);
-        }
-        if is_after_gap && sample.over > 0 {
-            columns.push(begins, Some(&sample.to_begin_sample()), &groups);
-        }
-        columns.push(sample.at, Some(sample), &groups);
-        ended_before = Some(sample.at);
-    }
-    serde_json::to_value(columns).unwrap_or_default()
-}
-
-fn group_of_outcome(outcome: &str) -> &'static str {
-    outcome.parse().map_or("refused", outcome_group)
-}
-
-#[derive(Default, Serialize)]
-struct ChartColumns {
-    at: Vec<i64>,
-    queued: Vec<Option<u64>>,
-    leased: Vec<Option<u64>>,
-    oldest: Vec<Option<f64>>,
-    pages_per_second: Vec<Option<f64>>,
-    resolved: Vec<Option<u64>>,
-    open: Vec<Option<u64>>,
-    exhausted: Vec<Option<u64>>,
-    /// Tasks that ended per second, by group of outcomes.
-    ended: BTreeMap<String, Vec<Option<f64>>>,
-}
-
-impl ChartColumns {
-    fn push(&mut self, at: i64, sample: Option<&Sample>, groups: &BTreeSet<&str>) {
-        let per_second = |count: u64, sample: &Sample| {
-            let rate = count as f64 / sample.over.max(1) as f64;
-            (rate * 1_000.0).round() / 1_000.0
-        };
-        let records = sample.and_then(|sample| sample.records);
-        self.at.push(at);
-        let level = sample.filter(|sample| !sample.is_begin);
-        self.queued.push(level.map(|sample| sample.queued));
-        self.leased.push(level.map(|sample| sample.leased));
-        self.oldest.push(sample.and_then(|sample| sample.oldest));
-        self.pages_per_second
-            .push(sample.map(|sample| per_second(sample.pages, sample)));
-        self.resolved.push(records.map(|records| records.resolved));
-        self.open.push(records.map(|records| records.open));
-        self.exhausted
-            .push(records.map(|records| records.exhausted));
-        for group in groups {
-            let count = |sample: &Sample| {
-                let of_group = sample.ended.iter();
-                let of_group = of_group.filter(|(name, _)| group_of_outcome(name) == *group);
-                of_group.map(|(_, count)| count).sum::<u64>()
-            };
-            let rate = sample.map(|sample| per_second(count(sample), sample));
-            self.ended
-                .entry((*group).to_owned())
-                .or_default()
-                .push(rate);
-        }
     }
 }
 

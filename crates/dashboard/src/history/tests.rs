@@ -1,6 +1,7 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::snapshot::{CrawlCounters, Snapshot};
 
 fn snapshot(at_s: i64, pages: u64, ok: u64) -> Snapshot {
     Snapshot {
