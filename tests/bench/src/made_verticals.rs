@@ -9,7 +9,7 @@
 mod kinds;
 mod measured;
 mod others;
-mod page;
+mod template;
 mod words;
 
 use fastrand::Rng;
@@ -18,7 +18,7 @@ use webfill_urls::Url;
 pub use kinds::{Kind, Part, Vertical};
 pub use measured::MEASURED;
 pub use others::OTHERS;
-use page::{Template, Thing};
+use template::{Template, Thing};
 
 use crate::sites::{LabelledPage, Site};
 

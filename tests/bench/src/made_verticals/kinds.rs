@@ -29,7 +29,7 @@ pub enum Kind {
 /// A part of a page: a field, or misleading content of the same form.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// The name of the column for this field; empty if the part is misleading content.
+    /// The table's column for this field. It is empty for misleading content, which belongs to no column.
     pub column: &'static str,
     /// The labels that sites use for this part.
     pub labels: &'static [&'static str],
