@@ -19,6 +19,7 @@ pub(crate) mod filling;
 pub(crate) mod health;
 pub(crate) mod listing;
 pub(crate) mod lists;
+pub(crate) mod refreshing;
 pub(crate) mod rereading;
 pub(crate) mod reserving;
 pub(crate) mod retraction;
@@ -182,13 +183,13 @@ macro_rules! conformance_tests {
             writing_back: values_of_the_user_are_never_written_back,
             writing_back: a_record_is_written_back_to_its_own_collection,
             writing_back: two_documents_for_one_record_are_refused,
-            writing_back: a_refresh_marks_known_fields_as_missing_once_per_crawl,
-            writing_back: the_former_value_of_a_changed_field_is_kept,
-            writing_back: a_given_value_that_is_refreshed_does_not_come_back,
-            writing_back: a_refresh_that_fails_keeps_the_value_and_is_repeated,
-            writing_back: a_value_that_is_to_be_refreshed_replaces_nothing,
-            writing_back: a_given_value_without_a_new_one_is_refreshed_only_once,
-            writing_back: the_history_is_bounded_and_the_oldest_goes,
+            refreshing: a_refresh_marks_known_fields_as_missing_once_per_crawl,
+            refreshing: the_former_value_of_a_changed_field_is_kept,
+            refreshing: a_given_value_that_is_refreshed_does_not_come_back,
+            refreshing: a_refresh_that_fails_keeps_the_value_and_is_repeated,
+            refreshing: a_value_that_is_to_be_refreshed_replaces_nothing,
+            refreshing: a_given_value_without_a_new_one_is_refreshed_only_once,
+            refreshing: the_history_is_bounded_and_the_oldest_goes,
             writing_back: an_unconfirmed_write_replaces_only_the_value_it_has_written,
             writing_back: a_value_that_may_be_the_users_stays_unless_it_is_refreshed,
             writing_back: records_that_others_have_changed_are_left_out_of_a_write,
