@@ -20,12 +20,13 @@ pub(super) struct InvalidTime;
 /// Words that may stand between a date and its time (`BEFORE`), and words that may follow a time (`BEHIND`).
 const BEFORE: &[&str] = &[
     "at", "um", "à", "om", "a las", "alle", "ore", "alle ore", "às", "o", "o godz", "godz", "kl",
-    "t", "-", "–", ",", "@", "|",
+    "в", "о", "об", "v", "ve", "saat", "στις", "klo", "la ora", "ora", "t", "-", "–", ",", "@",
+    "|",
 ];
-const BEHIND: &[&str] = &["uhr", "uur", "h", "o'clock", "hrs", "hs"];
+const BEHIND: &[&str] = &["uhr", "uur", "h", "o'clock", "hrs", "hs", "hod", "ч"];
 
 /// Words that make two numbers separated by a point a time, as in `um 17.30` and `17.30 Uhr`.
-const BEFORE_POINTS: &[&str] = &["um", "om", "ore", "kl", "kl.", "godz", "godz."];
+const BEFORE_POINTS: &[&str] = &["um", "om", "ore", "kl", "kl.", "klo", "godz", "godz."];
 const BEHIND_POINTS: &[&str] = &["uhr", "uur"];
 
 impl fmt::Display for Clock {

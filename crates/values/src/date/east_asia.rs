@@ -1,5 +1,5 @@
-//! Chinese and Japanese dates in western order: `2024年3月1日(金) 午後3時5分` becomes `Friday 2024-3-1 03:05 PM`, and
-//! `二〇二四年三月一日` becomes `2024-3-1`.
+//! Chinese, Japanese and Korean dates in western order: `2024年3月1日(金) 午後3時5分` becomes `Friday 2024-3-1 03:05 PM`,
+//! `二〇二四年三月一日` and `2024년 3월 1일` become `2024-3-1`.
 
 use super::clock::InvalidTime;
 use super::names;
@@ -9,7 +9,9 @@ use super::names;
 const ERAS: [&str; 8] = ["明治", "大正", "昭和", "平成", "令和", "民國", "民国", "㋿"];
 
 /// The words for morning and afternoon.
-const HALVES: [(&str, &str); 4] = [
+const HALVES: [(&str, &str); 6] = [
+    ("오전", "AM"),
+    ("오후", "PM"),
     ("午前", "AM"),
     ("上午", "AM"),
     ("午後", "PM"),
@@ -18,8 +20,19 @@ const HALVES: [(&str, &str); 4] = [
 
 const UNITS: &str = "年月日号號時时点點分秒";
 
-/// Rewrites a Chinese or Japanese date in western order and with western marks. Other texts stay unchanged.
+/// The Korean units, and Japanese units of the same meaning.
+const KOREAN_UNITS: [(&str, &str); 6] = [
+    ("년", "年"),
+    ("월", "月"),
+    ("일", "日"),
+    ("시", "時"),
+    ("분", "分"),
+    ("초", "秒"),
+];
+
+/// Rewrites a Chinese, Japanese or Korean date in western order and with western marks. Other texts stay unchanged.
 pub(super) fn to_western_date(text: &str) -> Result<String, InvalidTime> {
+    let text = &convert_korean(text);
     if !text.contains(['年', '月']) {
         return Ok(text.to_owned());
     }
@@ -39,6 +52,38 @@ pub(super) fn to_western_date(text: &str) -> Result<String, InvalidTime> {
     let parts = [day, &numbers, half.unwrap_or_default()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     Ok(parts.join(" "))
+}
+
+/// Replaces Korean units directly after a number with Japanese ones, and the letter of a weekday in brackets. Korean
+/// writes blanks between the parts of a date.
+fn convert_korean(text: &str) -> String {
+    if !text.contains(['년', '월']) {
+        return text.to_owned();
+    }
+    let mut converted = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let is_after = |kinds: fn(char) -> bool| converted.ends_with(kinds);
+        let unit = KOREAN_UNITS.iter().find(|(unit, _)| rest.starts_with(unit));
+        let weekday = ('1'..)
+            .zip("월화수목금토일".chars())
+            .find(|(_, day)| *day == character && is_after(|c| matches!(c, '(' | '[')));
+        match (unit, weekday) {
+            (_, Some((number, _))) => converted.extend(japanese_day(number)),
+            (Some((_, unit)), None) if is_after(|c| c.is_ascii_digit()) => converted.push_str(unit),
+            _ => converted.push(character),
+        }
+        rest = &rest[character.len_utf8()..];
+        if converted.ends_with(['年', '月', '時', '分']) {
+            rest = rest.trim_start_matches(' ');
+        }
+    }
+    converted
+}
+
+fn japanese_day(number: char) -> Option<char> {
+    let index = number.to_digit(10)?.checked_sub(1)?;
+    "月火水木金土日".chars().nth(index as usize)
 }
 
 fn replace_marks(text: &str) -> String {
@@ -96,14 +141,14 @@ fn take_weekday(text: &mut String) -> Option<i8> {
     weekday
 }
 
-/// Takes the word for morning or afternoon out of a date. Twelve o'clock is an error except with the Chinese word for
-/// afternoon, because writers disagree whether the others mean noon or midnight.
+/// Takes the word for morning or afternoon out of a date. Twelve o'clock is an error except with the Korean words and the
+/// Chinese word for afternoon, because writers disagree whether the others mean noon or midnight.
 fn take_am_pm(text: &mut String) -> Result<Option<&'static str>, InvalidTime> {
     let Some((name, half)) = HALVES.iter().find(|(name, _)| text.contains(name)) else {
         return Ok(None);
     };
     let behind = text.split(name).nth(1).unwrap_or_default().trim_start();
-    if behind.starts_with("12") && *name != "下午" {
+    if behind.starts_with("12") && !matches!(*name, "下午" | "오전" | "오후") {
         return Err(InvalidTime);
     }
     *text = text.replace(name, " ");

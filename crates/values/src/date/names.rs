@@ -10,6 +10,8 @@ pub(super) struct Meaning {
     pub(super) month: Option<i8>,
     /// From 1 for Monday.
     pub(super) weekday: Option<i8>,
+    /// Whether the name is so short that it may be a word of another language: `pro` is December in Czech.
+    pub(super) is_short: bool,
 }
 
 static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
@@ -28,13 +30,18 @@ static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
             "month" => meaning.month = Some(number),
             _ => meaning.weekday = Some(number),
         }
+        meaning.is_short |= cells.nth(1) == Some("short");
     }
     names
 });
 
 /// The month or weekday that a word may name, in any letter case, with or without the full stop of an abbreviation.
 pub(super) fn meaning_of_word(word: &str) -> Meaning {
-    let lower = word.trim_end_matches('.').to_lowercase();
+    // The Turkish `İ` becomes `i` and a dot above it.
+    let lower = word
+        .trim_end_matches('.')
+        .to_lowercase()
+        .replace("i\u{307}", "i");
     NAMES.get(lower.as_str()).copied().unwrap_or_default()
 }
 
@@ -43,9 +50,11 @@ pub fn month_of_name(word: &str) -> Option<i8> {
     meaning_of_word(word).month
 }
 
-/// The names of months (`are_months`) or else of weekdays, in lower case, except Chinese and Japanese ones.
+/// The names of months (`are_months`) or else of weekdays, in lower case, except Chinese, Japanese and Korean ones, and
+/// those that may be words of another language.
 pub fn date_names(are_months: bool) -> impl Iterator<Item = &'static str> {
     let is_wanted = move |meaning: &Meaning| match are_months {
+        _ if meaning.is_short => false,
         true => meaning.month.is_some(),
         false => meaning.weekday.is_some(),
     };
@@ -54,7 +63,7 @@ pub fn date_names(are_months: bool) -> impl Iterator<Item = &'static str> {
     names.filter(|name| name.starts_with(|c: char| c < '\u{3000}'))
 }
 
-/// The Chinese and Japanese names of more than one character, longest first: `二月` (February) is the end of `十二月`
+/// The Chinese, Japanese and Korean names of more than one character, longest first: `二月` (February) is the end of `十二月`
 /// (December), so the longer name must be tried first.
 pub(super) fn east_asian_names() -> &'static [(&'static str, Meaning)] {
     static OF_EAST_ASIA: LazyLock<Vec<(&'static str, Meaning)>> = LazyLock::new(|| {
@@ -72,7 +81,10 @@ pub(super) fn east_asian_names() -> &'static [(&'static str, Meaning)] {
 
 /// Whether a text in lower case contains the name of a month or a weekday.
 pub fn has_date_name(text: &str) -> bool {
-    let is_name = |word: &str| !word.is_empty() && meaning_of_word(word) != Meaning::default();
+    let is_name = |word: &str| {
+        let meaning = meaning_of_word(word);
+        meaning != Meaning::default() && !meaning.is_short
+    };
     text.split(|c: char| !c.is_alphabetic()).any(is_name) || is_portuguese_day(text)
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Parts {
 /// Words that mean nothing in a date, such as `of` in `the 1st of March`.
 const FILLERS: &[&str] = &[
     "of", "the", "on", "den", "der", "am", "vom", "le", "el", "il", "de", "del", "do", "em", "op",
-    "dnia", "r", "roku",
+    "dnia", "r", "roku", "г", "года", "год", "р", "року",
 ];
 
 /// Endings of ordinal numbers in several languages: `1st`, `2nd`, `1er`.
@@ -38,6 +38,10 @@ impl Parts {
     /// Parses a date with its weekday (1 is Monday), if it has one; `None` if the text is not a date.
     pub(super) fn parse(text: &str) -> Option<(Parts, Option<i8>)> {
         let tokens = tokenize(text)?;
+        if has_misplaced_name(&tokens) {
+            return None;
+        }
+        let is_croatian = has_croatian_october(&tokens);
         let (tokens, month, weekday) = extract_names(tokens)?;
         let mut numbers: Vec<&str> = Vec::new();
         let mut marks: Vec<char> = Vec::new();
@@ -49,6 +53,7 @@ impl Parts {
             }
         }
         let parts = match month {
+            Some(_) if is_croatian => Parts::Wrong,
             Some(month) => parse_named(month, &numbers, &marks)?,
             None => parse_numeric(&numbers, &marks)?,
         };
@@ -58,8 +63,10 @@ impl Parts {
 
 /// Splits a text into tokens; `None` if it has anything that a date cannot have.
 fn tokenize(text: &str) -> Option<Vec<Token>> {
+    // Ukrainian has a letter that is written like an apostrophe.
+    let text = &text.replace("п'ят", "пʼят").replace("п’ят", "пʼят");
     let mut tokens: Vec<Token> = Vec::new();
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some(first) = rest.chars().next() {
         let is_same = |c: char| match first {
             _ if first.is_ascii_digit() => c.is_ascii_digit(),
@@ -108,6 +115,35 @@ fn is_preceded_by_digit(text: &str, length: usize) -> bool {
         .checked_sub(length)
         .and_then(|end| text.get(..end));
     before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether a short name of a month, which may be a word of another language, is not between day and year: `Pro 5 2024`
+/// is no date, but `5. pro 2024` is one in Czech.
+fn has_misplaced_name(tokens: &[Token]) -> bool {
+    let digits = |token: Option<&Token>| match token {
+        Some(Token::Number(digits)) => digits.len(),
+        _ => 0,
+    };
+    let plain: Vec<&Token> = tokens
+        .iter()
+        .filter(|token| !matches!(token, Token::Mark(_)))
+        .collect();
+    let mut places = plain.iter().enumerate();
+    places.any(|(at, token)| {
+        let before = at.checked_sub(1).and_then(|at| plain.get(at).copied());
+        let is_between = matches!(digits(before), 1 | 2) && digits(plain.get(at + 1).copied()) == 4;
+        let is_short = |meaning: &Meaning| meaning.is_short && meaning.month.is_some();
+        matches!(token, Token::Word(_, meaning) if is_short(meaning)) && !is_between
+    })
+}
+
+/// Whether the month is October in Croatian and November in Polish and Czech. Croatian has a full stop after the number
+/// of the day; Polish has none.
+fn has_croatian_october(tokens: &[Token]) -> bool {
+    let is_name = |token: &Token| matches!(token, Token::Word(name, _) if matches!(name.as_str(), "listopad" | "listopada" | "lis"));
+    let is_numbered =
+        |pair: &[Token]| matches!(pair, [Token::Number(day), Token::Mark('.')] if day.len() <= 2);
+    tokens.iter().any(is_name) && tokens.windows(2).any(is_numbered)
 }
 
 /// Takes the names out of the tokens. Returns the remaining tokens, the month and the weekday.
