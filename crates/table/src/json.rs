@@ -21,7 +21,7 @@ impl Layout {
         match rest.split_off_first()? {
             b'[' => {
                 let first = rest.trim_ascii_start().first()?;
-                matches!(first, b'{' | b']').then_some(Layout::Array)
+                matches!(first, b'{' | b']' | b'[').then_some(Layout::Array)
             }
             b'{' => {
                 let first = rest.trim_ascii_start().first()?;

@@ -116,11 +116,37 @@ pub(crate) fn open_text(
     if source.buffer.bytes().is_empty() {
         return Err(TableError::unreadable_file(path, "it is empty"));
     }
+    if let Some(other) = name_of_other_format(source.buffer.bytes()) {
+        let reason = format!("it is {other}, not a table: save the table as CSV or XLSX");
+        return Err(TableError::unreadable_file(path, reason));
+    }
     if let Some(layout) = layout {
         return Ok(Box::new(JsonRows::open(source, layout).map_err(unread)?));
     }
     let rows = DelimitedRows::open(source, dialect, delimiter_of_name(path)).map_err(unread)?;
     Ok(Box::new(rows))
+}
+
+/// The name of a format that is no table, by its first bytes. `None` for tables and unknown formats.
+fn name_of_other_format(beginning: &[u8]) -> Option<&'static str> {
+    const NAMES: [(&[u8], &str); 9] = [
+        (b"%PDF-", "a PDF"),
+        (b"{\\rtf", "an RTF document"),
+        (b"<?xml", "an XML file"),
+        (b"<!doctype html", "an HTML page"),
+        (b"<html", "an HTML page"),
+        (b"<table", "an HTML page"),
+        (b"SQLite format 3", "an SQLite database"),
+        (b"\x89PNG", "a picture"),
+        (b"\xff\xd8\xff", "a picture"),
+    ];
+    let beginning = beginning.trim_ascii_start();
+    let begins = |start: &[u8]| {
+        let found = beginning.get(..start.len());
+        found.is_some_and(|found| found.eq_ignore_ascii_case(start))
+    };
+    let found = NAMES.iter().find(|(start, _)| begins(start));
+    found.map(|(_, name)| *name)
 }
 
 /// The delimiter that a file name suggests: a tab for `.tsv`. An ending `.gz` or `.zst` is ignored.

@@ -467,3 +467,43 @@ fn tables_without_rows_and_odd_headers_are_tables() {
         ),
     ]);
 }
+
+#[test]
+fn files_that_are_no_tables_are_refused_by_their_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let all_bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();
+    for (name, content, reason) in [
+        (
+            "a.csv",
+            &b"<html><body><table><tr><td>1</table>"[..],
+            "an HTML page",
+        ),
+        ("b.csv", b"\n <!DOCTYPE html>\n<p>x", "an HTML page"),
+        ("c.csv", b"%PDF-1.4\nx", "a PDF"),
+        ("d.csv", &all_bytes, "not text"),
+        (
+            "e.json",
+            br#"[["1", "x"], ["2", "y"]]"#,
+            "no array of objects",
+        ),
+        (
+            "f.json",
+            br#"{"n": 2, "data": [{"id": 1}, {"id": 2}]}"#,
+            r#"jq -c '."data"[]'"#,
+        ),
+        (
+            "g.json",
+            b"{\n \"rows\": [\n {\"id\": 1}\n]\n}\n",
+            "`rows` holds the rows",
+        ),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        let refusal = webfill_table::open(&path).err().unwrap().to_string();
+        assert!(refusal.contains(reason), "{name}: {refusal}");
+    }
+    let path = folder.path().join("one.jsonl");
+    let row = r#"{"id": 1, "url": "https://a.example/", "offers": [{"price": 1}]}"#;
+    std::fs::write(&path, row).unwrap();
+    assert!(webfill_table::open(&path).is_ok());
+}

@@ -59,8 +59,12 @@ fn parts() -> BTreeMap<&'static str, String> {
 }
 
 fn workbook() -> Table {
+    workbook_of(parts())
+}
+
+fn workbook_of(parts: BTreeMap<&'static str, String>) -> Table {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, text) in parts() {
+    for (name, text) in parts {
         zip.start_file(name, SimpleFileOptions::default()).unwrap();
         zip.write_all(text.as_bytes()).unwrap();
     }
@@ -235,5 +239,38 @@ fn files_that_are_not_workbooks_are_refused() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;
         let _ = table("b.xlsx", bytes).read();
+    }
+}
+
+#[test]
+fn a_hidden_sheet_is_not_the_first_one_and_others_are_named() {
+    let mut hidden = parts();
+    let book =
+        hidden["xl/workbook.xml"].replace(r#"name="Books""#, r#"name="Books" state="hidden""#);
+    hidden.insert("xl/workbook.xml", book);
+    let hidden = workbook_of(hidden);
+    assert_eq!(
+        webfill_table::open(&hidden.path).unwrap().columns()[0].name,
+        "k"
+    );
+    assert_eq!(
+        webfill_table::open_sheet(&hidden.path, Some("Books"))
+            .unwrap()
+            .columns()[0]
+            .name,
+        "id"
+    );
+
+    let mut notes = parts();
+    let cells = r#"<row><c t="inlineStr"><is><t>read me</t></is></c></row>"#;
+    for (sheet, reason) in [(cells, "has no rows below its header"), ("", "is empty")] {
+        let sheet = format!(
+            r#"<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{sheet}</sheetData></worksheet>"#
+        );
+        notes.insert("xl/worksheets/sheet1.xml", sheet);
+        let refusal = webfill_table::open(&workbook_of(notes.clone()).path);
+        let refusal = refusal.err().unwrap().to_string();
+        assert!(refusal.contains(reason), "{refusal}");
+        assert!(refusal.contains("with --sheet: `Other`"), "{refusal}");
     }
 }

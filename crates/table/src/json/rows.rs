@@ -6,7 +6,7 @@ use std::io;
 use super::Layout;
 use super::edit::edit_row;
 use super::extent::{Extent, next_extent};
-use super::members::{cell_from_json, parse_members};
+use super::members::{Member, cell_from_json, parse_members};
 use crate::cell::{Cell, Column};
 use crate::error::Refusal;
 use crate::format::{Format, TextForm};
@@ -54,6 +54,12 @@ impl JsonRows {
             number: 1,
             at: Section::Beginning,
         };
+        if let Some(name) = rows.find_wrapped_rows() {
+            return Err(io::Error::other(format!(
+                "it is one object, whose `{name}` holds the rows: \
+                 save them with jq -c '.\"{name}\"[]' FILE > rows.jsonl"
+            )));
+        }
         rows.find_columns();
         match rows.columns.is_empty() {
             false => Ok(rows),
@@ -64,6 +70,30 @@ impl JsonRows {
     }
 
     /// Finds the columns: the members of the first objects, in the order they first appear.
+    /// The member that holds the rows, if the whole text is one object without a link of its own.
+    fn find_wrapped_rows(&self) -> Option<String> {
+        if self.layout != Layout::Lines || !self.buffer.is_at_end() {
+            return None;
+        }
+        let text = std::str::from_utf8(self.buffer.bytes()).ok()?.trim();
+        let members = parse_members(text).ok()?;
+        let value = |member: &Member| text.get(member.value.clone()).unwrap_or_default();
+        if members
+            .iter()
+            .any(|member| value(member).starts_with("\"http"))
+        {
+            return None;
+        }
+        let holds_objects = |member: &&Member| {
+            let inner = value(member).strip_prefix('[');
+            inner.is_some_and(|inner| inner.trim_start().starts_with('{'))
+        };
+        members
+            .iter()
+            .find(holds_objects)
+            .map(|member| member.name.clone())
+    }
+
     fn find_columns(&mut self) {
         let mut rest = self.buffer.bytes();
         let mut names: Vec<String> = Vec::new();

@@ -58,12 +58,16 @@ impl Package {
             }
         });
         let workbook = self.read_small_part(WORKBOOK)?;
-        let (mut sheets, mut is_from_1904) = (Vec::new(), false);
+        // People do not see hidden sheets, so these come last.
+        let (mut sheets, mut hidden, mut is_from_1904) = (Vec::new(), Vec::new(), false);
         for_each_element(&workbook, |element| match element.local_name().as_ref() {
             "sheet" => {
                 let part = attribute_value(element, "id").and_then(|id| targets.remove(&id));
+                let state = attribute_value(element, "state").unwrap_or_default();
                 if let (Some(name), Some(part)) = (attribute_value(element, "name"), part) {
-                    sheets.push((name, part));
+                    let is_visible = !matches!(state.as_str(), "hidden" | "veryHidden");
+                    let list = if is_visible { &mut sheets } else { &mut hidden };
+                    list.push((name, part));
                 }
             }
             "workbookPr" => {
@@ -72,6 +76,7 @@ impl Package {
             }
             _ => {}
         });
+        sheets.append(&mut hidden);
         sheets.retain(|(_, part)| part.contains("worksheets/"));
         (self.sheets, self.is_from_1904) = (sheets, is_from_1904);
         let texts = self.archive.by_name("xl/sharedStrings.xml");
@@ -84,7 +89,17 @@ impl Package {
         }
     }
 
-    /// The name and the part (file in the archive) of the requested sheet, or of the first one.
+    /// Names the other sheets, for an error about this one. Empty if there are none.
+    pub(super) fn advise_other_sheets(&self, name: &str) -> String {
+        let others = self.sheets.iter().filter(|(other, _)| other != name);
+        let others: Vec<String> = others.map(|(name, _)| format!("`{name}`")).collect();
+        match others.is_empty() {
+            true => String::new(),
+            false => format!("; name another one with --sheet: {}", others.join(", ")),
+        }
+    }
+
+    /// The name and the part (file in the archive) of the requested sheet, or of the first one that is not hidden.
     pub(super) fn find_sheet(&mut self, wished: Option<&str>) -> Result<(String, String), String> {
         let sheets = &self.sheets;
         let found = match wished {

@@ -54,7 +54,11 @@ impl SheetRows {
         has_header: Option<bool>,
     ) -> Result<SheetRows, TableError> {
         let unreadable = |reason: String| TableError::unreadable_file(path, reason);
-        let (sheet, _) = Package::open(path)?.find_sheet(sheet).map_err(unreadable)?;
+        let is_wished = sheet.is_some() || has_header.is_some();
+        let mut package = Package::open(path)?;
+        let (sheet, _) = package.find_sheet(sheet).map_err(unreadable)?;
+        let others = package.advise_other_sheets(&sheet);
+        drop(package);
         let (to, rows) = sync_channel(WAITING_ROWS);
         let (file, name) = (path.to_owned(), sheet.clone());
         std::thread::spawn(move || {
@@ -81,12 +85,17 @@ impl SheetRows {
             }
         }
         rows.find_columns(has_header);
-        match rows.columns.is_empty() {
-            true => Err(TableError::unreadable_file(
-                path,
-                format!("the sheet `{:.40}` is empty", rows.sheet),
-            )),
-            false => Ok(rows),
+        let is_bare = rows.has_ended && rows.ready.is_empty() && !is_wished && !others.is_empty();
+        match (rows.columns.is_empty(), is_bare) {
+            (true, _) => Err(unreadable(format!(
+                "the sheet `{:.40}` is empty{others}",
+                rows.sheet
+            ))),
+            (false, true) => Err(unreadable(format!(
+                "the sheet `{:.40}` has no rows below its header{others}",
+                rows.sheet
+            ))),
+            (false, false) => Ok(rows),
         }
     }
 

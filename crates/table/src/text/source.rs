@@ -94,8 +94,12 @@ fn detect_encoding(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
     if even > pairs / 3 && odd < even / 20 + 2 {
         return Ok((Encoding::Utf16Be, 0));
     }
-    if even + odd > beginning.len() / 100 + 16 {
-        return Err(io::Error::other("it is not text"));
+    let is_control = |byte: &&u8| matches!(byte, 1..=8 | 0x0e..=0x1a | 0x1c..=0x1f);
+    let controls = beginning.iter().filter(is_control).count();
+    if even + odd > beginning.len() / 100 + 16 || controls > beginning.len() / 50 + 16 {
+        return Err(io::Error::other(
+            "it is not text: save the table as CSV or XLSX",
+        ));
     }
     match is_utf_8(beginning) {
         true => Ok((Encoding::Utf8, 0)),
