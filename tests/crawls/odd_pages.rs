@@ -246,3 +246,194 @@ fn values_are_read_as_the_page_shows_them() {
         ],
     );
 }
+
+#[test]
+fn utf16_is_read_without_a_byte_order_mark() {
+    let text = "<html><head><title>t</title></head><body><h1>Größe Ж 価格</h1></body></html>";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let expected = json!(["Größe Ж 価格"]);
+    check_pages(
+        &[step("css", "selector", "h1")],
+        &[
+            (
+                "/little",
+                document("text/html", little.clone()),
+                expected.clone(),
+            ),
+            ("/big", document("text/html", big.clone()), expected.clone()),
+            (
+                "/declared",
+                document("text/html; charset=utf-16", big),
+                expected.clone(),
+            ),
+            (
+                "/wrong",
+                document("text/html; charset=utf-8", little),
+                expected.clone(),
+            ),
+            (
+                "/none",
+                document("text/html; charset=utf-16", text),
+                expected,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn charsets_by_other_names_are_known() {
+    let named = |label: &str, bytes: &[u8]| {
+        let kind = format!("text/html; charset={label}");
+        document(&kind, [&b"<h1>"[..], bytes, b"</h1>"].concat())
+    };
+    let declared = |label: &str, bytes: &[u8]| {
+        let meta = format!("<meta charset='{label}'><h1>");
+        document("text/html", [meta.as_bytes(), bytes, b"</h1>"].concat())
+    };
+    let shift_jis = b"\x89\xbf\x8ai";
+    check_pages(
+        &[step("css", "selector", "h1")],
+        &[
+            ("/cp932", named("cp932", shift_jis), json!(["価格"])),
+            ("/ms932", declared("ms932", shift_jis), json!(["価格"])),
+            (
+                "/cp949",
+                named("cp949", b"\xb0\xa1\xb0\xdd"),
+                json!(["가격"]),
+            ),
+            (
+                "/cp950",
+                declared("cp950", b"\xbb\xf9\xae\xe6"),
+                json!(["價格"]),
+            ),
+            (
+                "/win",
+                named("win-1251", b"\xd6\xe5\xed\xe0"),
+                json!(["Цена"]),
+            ),
+            ("/latin", declared("latin-2", b"\xf5"), json!(["ő"])),
+            ("/mb4", named("utf8mb4", "é".as_bytes()), json!(["é"])),
+        ],
+    );
+}
+
+#[test]
+fn json_in_scripts_and_behind_guards_is_read() {
+    let json = r#"{"name": "Ada"}"#;
+    let cases = [
+        (
+            "/jsonp",
+            "application/javascript",
+            format!("callback({json});"),
+        ),
+        ("/comment", "text/javascript", format!("/**/cb.x({json})")),
+        (
+            "/typeof",
+            "application/json",
+            format!("/**/ typeof cb === 'function' && cb({json});"),
+        ),
+        (
+            "/assigned",
+            "application/x-javascript",
+            format!("window.data = {json};"),
+        ),
+        ("/html", "text/html", format!("cb({json});")),
+        ("/guard", "application/json", format!(")]}}',\n{json}")),
+        ("/while", "application/json", format!("while(1);{json}")),
+        ("/for", "text/html", format!("for (;;);{json}")),
+        ("/mark", "application/json", format!("\u{feff}{json}")),
+    ];
+    let cases: Vec<(&str, Page, Value)> = cases
+        .into_iter()
+        .map(|(path, kind, text)| (path, document(kind, text), json!(["Ada"])))
+        .collect();
+    check_pages(&[step("jsonpath", "expression", "$.name")], &cases);
+}
+
+#[test]
+fn entities_of_an_xml_page_are_replaced() {
+    let page = |subset: &str, text: &str| {
+        let page =
+            format!("<?xml version='1.0'?><!DOCTYPE r [{subset}]><r><name>{text}</name></r>");
+        document("text/xml", page)
+    };
+    let bomb: String = (1..12)
+        .map(|level| {
+            format!(
+                "<!ENTITY a{level} '{}'>",
+                format!("&a{};", level - 1).repeat(10)
+            )
+        })
+        .collect();
+    check_pages(
+        &[step("xpath", "expression", "//name")],
+        &[
+            (
+                "/plain",
+                page("<!ENTITY co 'Example Ltd'>", "&co;"),
+                json!(["Example Ltd"]),
+            ),
+            (
+                "/nested",
+                page("<!ENTITY a 'A'><!ENTITY b '&a; &#38; B'>", "&b;"),
+                json!(["A & B"]),
+            ),
+            (
+                "/file",
+                page("<!ENTITY f SYSTEM 'file:///etc/hostname'>", "Ada&f;"),
+                json!(["Ada&f;"]),
+            ),
+            (
+                "/bomb",
+                page(&format!("<!ENTITY a0 'lol'>{bomb}"), "&a11;"),
+                json!(["&a11;"]),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn readable_text_has_no_hidden_elements() {
+    let hidden = "<p hidden>h</p><p style='display: none'>d</p><p style='visibility:hidden'>v</p>\
+                  <template>t</template><noscript>n</noscript><script>s</script>";
+    check_pages(
+        &[
+            step("css", "selector", "main"),
+            json!({"type": "html_to_text"}),
+        ],
+        &[(
+            "/",
+            document(
+                "text/html",
+                format!("<main><p>Ada</p>{hidden}<p>Mary</p></main>"),
+            ),
+            json!(["Ada\n\nMary"]),
+        )],
+    );
+}
+
+#[test]
+fn dates_in_further_languages_are_read() {
+    let dates = [
+        ("/ru", "5 марта 2024 г."),
+        ("/uk", "5 березня 2024 р."),
+        ("/tr", "5 MART 2024 SALI"),
+        ("/cs", "úterý 5. března 2024"),
+        ("/hu", "2024. március 5."),
+        ("/ko", "2024년 3월 5일"),
+        ("/el", "5 Μαρτίου 2024"),
+        ("/ja", "2024年3月5日"),
+    ];
+    let cases: Vec<(&str, Page, Value)> = dates
+        .iter()
+        .map(|(path, date)| {
+            let page = document("text/html; charset=utf-8", format!("<time>{date}</time>"));
+            (*path, page, json!(["2024-03-05"]))
+        })
+        .collect();
+    check_pages(
+        &[step("css", "selector", "time"), json!({"type": "date"})],
+        &cases,
+    );
+}

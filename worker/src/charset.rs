@@ -2,6 +2,7 @@
 //! character encoding. Guesses if the server does not declare them; never fails.
 
 mod content_type;
+mod entities;
 mod magic;
 mod media_type;
 mod prescan;
@@ -10,7 +11,7 @@ mod xhtml;
 use std::borrow::Cow;
 
 use chardetng::EncodingDetector;
-use encoding_rs::{Encoding, REPLACEMENT, UTF_8, WINDOWS_1252};
+use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 pub use media_type::{Kind, content_kind, declared_kind, is_supported_type};
 
@@ -41,9 +42,10 @@ pub fn page_text<'a>(
     encoding: &'static Encoding,
 ) -> Cow<'a, str> {
     let text = decode_from(body, encoding);
-    match kind == Kind::Html && xhtml::is_xhtml(content_type) {
-        true => xhtml::as_html(text),
-        false => text,
+    match kind {
+        Kind::Html if xhtml::is_xhtml(content_type) => xhtml::as_html(entities::expand(text)),
+        Kind::Xml => entities::expand(text),
+        _ => text,
     }
 }
 
@@ -67,14 +69,20 @@ fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> 
 /// followed here: windows-1252 (or ISO-8859-1) for a body that is valid UTF-8 with non-ASCII characters, and UTF-8 for
 /// a body with hardly any valid non-ASCII character, whose encoding is then guessed.
 ///
+/// UTF-16 shows by its zero bytes, whatever is declared. Declared UTF-16 does not count for a body without them.
+///
 /// JSON is always UTF-8 (RFC 8259, 8.1), except for a body that refutes it and whose header declares another encoding.
 pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(body) {
         return encoding;
     }
+    if let Some(encoding) = webfill_urls::utf16_without_mark(body) {
+        return encoding;
+    }
     let of_header = content_type
         .and_then(content_type::extract)
-        .and_then(|declared| Encoding::for_label(declared.charset?.as_bytes()));
+        .and_then(|declared| webfill_urls::encoding_of_label(declared.charset?.as_bytes()))
+        .filter(|declared| !is_utf_16(declared) || is_not_ascii_compatible(body));
     if kind == Kind::Json {
         let is_utf_8 = Encoding::utf8_valid_up_to(body) == body.len() || has_utf_8(body);
         return of_header.filter(|_| !is_utf_8).unwrap_or(UTF_8);
@@ -83,6 +91,15 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'sta
         .or_else(|| declared_encoding_within(body, kind, PRESCAN_BYTES))
         .map(|declared| correct_declared(declared, body))
         .unwrap_or_else(|| guess_encoding(body, kind))
+}
+
+fn is_utf_16(encoding: &'static Encoding) -> bool {
+    encoding == UTF_16LE || encoding == UTF_16BE
+}
+
+/// Whether a body can be in UTF-16: it has zero bytes, or it is not UTF-8.
+fn is_not_ascii_compatible(body: &[u8]) -> bool {
+    body.contains(&0) || Encoding::utf8_valid_up_to(body) < body.len()
 }
 
 /// The declared encoding. If the body refutes it, the result is a guess for UTF-8, and UTF-8 for windows-1252.

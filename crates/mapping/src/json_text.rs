@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use webfill_values::{Decimal, is_invisible, is_white_space};
 
 use crate::entities;
+use crate::json_wrapping::{guard_length, wrapping_length};
 
 /// The deepest nesting, the same as in `serde_json`.
 const MAX_DEPTH: usize = 128;
@@ -72,6 +73,8 @@ struct Reader<'t> {
     at: usize,
     values: usize,
     most: usize,
+    /// Whether the text is a script: the JSON is the argument of a call or is assigned to a name.
+    is_wrapped: bool,
     oddity: Option<String>,
 }
 
@@ -85,6 +88,7 @@ impl<'t> Reader<'t> {
             at: 0,
             values: 0,
             most,
+            is_wrapped: false,
             oddity: None,
         }
     }
@@ -106,8 +110,10 @@ impl<'t> Reader<'t> {
             }
         };
         if fault.is_some() {
-            // A single number or word is not kept, because it may be the beginning of other text.
-            values.retain(|value: &Value| value.is_object() || value.is_array());
+            // A single number or word is not kept, because it may be the beginning of other text. Nothing of a script is
+            // kept that does more than pass its JSON on.
+            let is_wrapped = self.is_wrapped;
+            values.retain(|value: &Value| !is_wrapped && (value.is_object() || value.is_array()));
         }
         let fault = fault.or_else(|| values.is_empty().then(|| "it is empty".to_owned()));
         JsonText {
@@ -136,11 +142,19 @@ impl<'t> Reader<'t> {
         is_next
     }
 
-    /// Skips `)]}'`, which some servers put before their JSON so that scripts of other sites cannot use it.
+    /// Skips what comes before the JSON: a guard against scripts of other sites, and the beginning of a script.
     fn skip_prefix(&mut self) {
-        if self.take(")]}'") {
-            self.take(",");
-            self.note_oddity("it begins with )]}'");
+        self.skip_blanks();
+        let guard = guard_length(self.unread_text());
+        if guard > 0 {
+            self.at += guard;
+            self.note_oddity("it begins with a guard against scripts of other sites");
+            self.skip_blanks();
+        }
+        if let Some(length) = wrapping_length(self.unread_text()) {
+            self.at += length;
+            self.is_wrapped = true;
+            self.note_oddity("it is in a script");
         }
     }
 
@@ -189,7 +203,7 @@ impl<'t> Reader<'t> {
     /// Skips blanks, comments, semicolons and commas, which may stand between values.
     fn skip_between(&mut self) {
         self.skip_blanks();
-        while self.take(";") || self.take(",") {
+        while self.take(";") || self.take(",") || (self.is_wrapped && self.take(")")) {
             self.note_oddity("a mark follows it");
             self.skip_blanks();
         }

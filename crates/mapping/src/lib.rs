@@ -44,6 +44,7 @@ mod item;
 mod json_positions;
 mod json_query;
 mod json_text;
+mod json_wrapping;
 mod keys;
 mod limits;
 mod link_scan;

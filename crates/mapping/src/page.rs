@@ -10,6 +10,7 @@ use webfill_urls::{Encoding, Url, UrlRefusal, canonical_url, canonical_url_on_pa
 
 use crate::extraction::{Metadatum, PageInput, PageKind};
 use crate::json_query;
+use crate::json_wrapping::begins_as_json;
 use crate::limits::Limits;
 use crate::linked_data;
 use crate::run::Run;
@@ -211,16 +212,6 @@ impl<'a> Page<'a> {
         }
         values
     }
-}
-
-/// Whether a page begins as a JSON object or list. No page with elements begins like this.
-fn begins_as_json(text: &str) -> bool {
-    let text = text.trim_start();
-    let begins = |open: char, next: &[char]| {
-        let inner = text.strip_prefix(open).map(str::trim_start);
-        inner.is_some_and(|inner| inner.starts_with(next))
-    };
-    begins('{', &['"', '}']) || begins('[', &['{', '"'])
 }
 
 fn script_texts(document: &Document, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {

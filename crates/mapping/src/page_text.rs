@@ -4,9 +4,21 @@ use std::borrow::Cow;
 
 use webfill_document::NodeRef;
 
-/// The text of a node as a reader sees it, up to about `max_bytes`.
+/// The text of a node as a reader sees it, up to about `max_bytes`. Hidden elements count only if nothing else is in the
+/// node.
 pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
-    let mut writer = Writer::default();
+    let visible = written_text(node, false, max_bytes);
+    match webfill_values::is_blank(&visible) {
+        true => written_text(node, true, max_bytes),
+        false => visible,
+    }
+}
+
+fn written_text(node: NodeRef<'_>, shows_hidden: bool, max_bytes: usize) -> String {
+    let mut writer = Writer {
+        shows_hidden,
+        ..Writer::default()
+    };
     if node.is_text() {
         writer.write_flowing(node.text());
     }
@@ -43,11 +55,13 @@ fn is_hidden(node: NodeRef<'_>) -> bool {
     let is_hidden_by_style = |style: &str| {
         let mut declarations = style.split(';').filter_map(|one| one.split_once(':'));
         declarations.any(|(name, value)| {
-            name.trim().eq_ignore_ascii_case("display")
-                && value
-                    .trim()
-                    .get(..4)
-                    .is_some_and(|start| start.eq_ignore_ascii_case("none"))
+            let name = name.trim();
+            let begins = |hidden: &str| {
+                let start = value.trim().get(..hidden.len());
+                start.is_some_and(|start| start.eq_ignore_ascii_case(hidden))
+            };
+            (name.eq_ignore_ascii_case("display") && begins("none"))
+                || (name.eq_ignore_ascii_case("visibility") && begins("hidden"))
         })
     };
     node.attribute("hidden").is_some() || node.attribute("style").is_some_and(is_hidden_by_style)
@@ -112,7 +126,20 @@ impl ValueText {
 fn is_invisible(tag: &str) -> bool {
     matches!(
         tag,
-        "script" | "style" | "template" | "head" | "noscript" | "iframe" | "object" | "svg"
+        "script"
+            | "style"
+            | "template"
+            | "head"
+            | "noscript"
+            | "iframe"
+            | "object"
+            | "svg"
+            | "datalist"
+            | "noembed"
+            | "noframes"
+            | "canvas"
+            | "audio"
+            | "video"
     )
 }
 
@@ -135,6 +162,7 @@ fn write_node(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: u
     };
     let gap = match tag {
         unseen if is_invisible(unseen) => return,
+        _ if !writer.shows_hidden && is_hidden(node) => return,
         "br" => return writer.add_line_break(),
         "td" | "th" => return write_cell(node, writer, max_bytes),
         _ => gap_around(tag),
@@ -171,6 +199,7 @@ struct Writer {
     text: String,
     breaks: usize,
     space: bool,
+    shows_hidden: bool,
 }
 
 impl Writer {
@@ -252,6 +281,12 @@ mod tests {
                 "<title>t</title><style>s</style>b<noscript>n</noscript>",
                 "b",
             ),
+            (
+                "a<p hidden>h</p><i style='display:none'>d</i><i style='color:red; VISIBILITY : hidden'>v</i>\
+                 <template>t</template><video>old browser</video>b<b style='display:block'>c</b>",
+                "abc",
+            ),
+            ("<p hidden>only<b>this</b></p>", "onlythis"),
             ("a&nbsp;b", "a\u{a0}b"),
             ("  ", ""),
         ] {

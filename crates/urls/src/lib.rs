@@ -3,6 +3,7 @@
 
 pub mod address;
 mod canonical;
+mod charset;
 mod dropped_parameters;
 mod escapes;
 mod fragment_route;
@@ -12,6 +13,7 @@ mod queries;
 mod site;
 
 pub use canonical::{MAX_URL_BYTES, UrlRefusal, canonical_url, canonical_url_on_page};
+pub use charset::{encoding_of_label, utf16_without_mark};
 pub use dropped_parameters::DroppedParameters;
 pub use encoding_rs::Encoding;
 pub use escapes::normalise_escapes;

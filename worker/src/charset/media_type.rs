@@ -33,6 +33,10 @@ pub fn declared_kind(content_type: &str) -> Option<Kind> {
         other if other.ends_with("+xml") => Kind::Xml,
         other if other.ends_with("+json") => Kind::Json,
         other if other.starts_with("text/") => Kind::Text,
+        // Scripts may be data: JSON in a call or in an assignment.
+        "application/javascript" | "application/x-javascript" | "application/ecmascript" => {
+            Kind::Text
+        }
         _ => Kind::Unsupported,
     };
     Some(kind)
@@ -62,7 +66,13 @@ fn sniffed_kind(body: &[u8]) -> Kind {
             let (text, _) = encoding.decode_without_bom_handling(&head[mark..]);
             Cow::Owned(text.into_owned().into_bytes())
         }
-        None => Cow::Borrowed(head),
+        None => match webfill_urls::utf16_without_mark(head) {
+            Some(encoding) => {
+                let (text, _) = encoding.decode_without_bom_handling(head);
+                Cow::Owned(text.into_owned().into_bytes())
+            }
+            None => Cow::Borrowed(head),
+        },
     };
     let text = text.trim_ascii_start();
     if text.starts_with(b"<?xml") {

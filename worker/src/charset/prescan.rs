@@ -30,7 +30,7 @@ pub(super) fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
 /// The encoding that a label names. A declaration that is readable as ASCII cannot be in UTF-16, so a declared UTF-16
 /// means UTF-8 (HTML Standard).
 fn encoding_of_label(label: &[u8]) -> Option<&'static Encoding> {
-    match Encoding::for_label(label)? {
+    match webfill_urls::encoding_of_label(label)? {
         encoding if encoding == UTF_16LE || encoding == UTF_16BE => Some(UTF_8),
         encoding if encoding == X_USER_DEFINED => Some(WINDOWS_1252),
         encoding => Some(encoding),

@@ -12,7 +12,6 @@ use std::rc::Rc;
 
 use brotli_decompressor::{BrotliDecoderParameter, Decompressor};
 use bytes::{Buf, Bytes};
-use encoding_rs::Encoding;
 use flate2::bufread::GzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use reqwest::header::{CONTENT_ENCODING, HeaderMap, TRANSFER_ENCODING};
@@ -89,7 +88,7 @@ fn from_name(name: &str) -> Option<Coding> {
 /// `Content-Transfer-Encoding`, although the body is not coded.
 fn is_no_coding(name: &str) -> bool {
     matches!(name, "" | "identity" | "none" | "7bit" | "8bit" | "binary")
-        || Encoding::for_label(name.as_bytes()).is_some()
+        || webfill_urls::encoding_of_label(name.as_bytes()).is_some()
 }
 
 /// Decodes a body piece by piece.

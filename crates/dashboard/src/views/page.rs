@@ -146,7 +146,7 @@ fn charset(content_type: &str) -> Option<&'static Encoding> {
     let parameters = content_type.split(';').skip(1);
     let mut named = parameters.filter_map(|parameter| parameter.split_once('='));
     let (_, label) = named.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
-    Encoding::for_label(label.trim().trim_matches('"').as_bytes())
+    webfill_urls::encoding_of_label(label.trim().trim_matches('"').as_bytes())
 }
 
 #[cfg(test)]

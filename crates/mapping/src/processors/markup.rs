@@ -9,7 +9,7 @@ use crate::run::{EachText, OutOfTime, Processor, Run};
 pub(crate) const HTML_TO_TEXT: Entry = Entry {
     name: "html_to_text",
     family: Family::Text,
-    summary: "Converts elements or HTML to readable text: blocks on separate lines, an empty line between paragraphs, no scripts and styles. First in a chain it takes the body of the page.",
+    summary: "Converts elements or HTML to readable text: blocks on separate lines, an empty line between paragraphs, no scripts, styles and elements that their own markup hides. First in a chain it takes the body of the page.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
