@@ -2,6 +2,8 @@
 //! change are the known values of the new pages. A wrong repair is worse than none, so repairs that are not certain are
 //! refused.
 
+mod page_kinds;
+
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -18,6 +20,8 @@ use crate::page_group::Group;
 use crate::report;
 use crate::score::{Label, count_filled_and_empty};
 use crate::types::{FieldReport, LearnError, Limits, Page};
+
+use page_kinds::repair_by_page_kind;
 
 /// The fewest pages where a repaired extraction chain must find the earlier value again.
 const ENOUGH: usize = 3;
@@ -106,7 +110,13 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
         labels.extend(labels_of_empty_pages(&group, &name));
         let former = FormerSteps::of_field(field);
         let found = learn_field_again(&group, labels, &pointed, multiple, &former, limits);
-        let repair = assess_repair(name, &found, &group, &former);
+        let mut repair = assess_repair(&name, &found, &group, &former);
+        if !repair.accepted
+            && let Some(by_kind) =
+                repair_by_page_kind(&name, &found, &group, &pointed, &former, limits)
+        {
+            repair = by_kind;
+        }
         if repair.accepted
             && let Some(learned) = repair.learned.as_ref().and_then(field_json)
         {
@@ -183,19 +193,19 @@ fn labels_of_empty_pages(group: &Group<'_>, field: &str) -> Vec<Label> {
 }
 
 fn assess_repair(
-    field: String,
+    field: &str,
     found: &LearnedField,
     group: &Group<'_>,
     former: &FormerSteps,
 ) -> FieldRepair {
-    let report = report::field_report(&field, found, group);
+    let report = report::field_report(field, found, group);
     let refusal = refusal_reason(found, &report, former);
     FieldRepair {
         broken: true,
         accepted: refusal.is_none(),
         why: refusal.unwrap_or_else(|| report.why.clone()),
         learned: Some(report),
-        field,
+        field: field.to_owned(),
     }
 }
 
@@ -238,12 +248,15 @@ fn refusal_reason(
         .iter()
         .filter(|value| resembles(value, &known))
         .count();
-    (alike as f64).lt(&(ALIKE * values.len() as f64)).then(|| {
-        format!(
-            "only {alike} of {} values look like those of before",
-            values.len()
-        )
-    })
+    // One of fewer than ten values may differ from the earlier ones.
+    (alike as f64)
+        .lt(&(ALIKE * values.len() as f64).floor())
+        .then(|| {
+            format!(
+                "only {alike} of {} values look like those of before",
+                values.len()
+            )
+        })
 }
 
 /// On how many pages earlier values must be found again. Fewer suffice if the extraction chain finds values by the same

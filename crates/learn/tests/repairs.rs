@@ -152,3 +152,52 @@ fn what_stands_on_pages_without_a_value_is_not_the_value() {
     let (since, _) = repair_note(&[2], "Deprecated since");
     assert!(!since.accepted, "{since:?}");
 }
+
+/// A page of a function, or of a program, whose synopsis is written in another way and place.
+fn with_synopsis(number: usize, is_program: bool) -> (Page, String) {
+    let animal = ANIMALS[number % ANIMALS.len()];
+    let (synopsis, html) = match is_program {
+        true => (
+            format!("{animal}ctl [option]"),
+            format!(
+                "<div class=call><p><code>{animal}ctl</code> [option]</p></div><p>A program</p>"
+            ),
+        ),
+        false => (
+            format!("FIND {animal} IN place"),
+            format!("<h2>Form</h2><pre class=form>FIND {animal} IN place</pre><p>A function</p>"),
+        ),
+    };
+    let html = format!("<h1>About {animal}</h1>{html}<p>More about it</p>");
+    let page = page(
+        &format!("animal/{number}"),
+        html,
+        &[("synopsis", &[&synopsis])],
+    );
+    (page, synopsis)
+}
+
+fn repair_synopsis(programs: &[usize]) -> (FieldRepair, Value) {
+    let gone = json!([{"type": "css", "parameters": {"selector": ".gone"}}]);
+    let old = mapping_of("synopsis", false, &gone);
+    let pages: Vec<Page> = (0..10)
+        .map(|number| with_synopsis(number, programs.contains(&number)).0)
+        .collect();
+    repair_field(&old, &pages)
+}
+
+#[test]
+fn two_kinds_of_pages_are_repaired_with_a_chain_each() {
+    let (repaired, mapping) = repair_synopsis(&[1, 4, 8]);
+    assert!(repaired.accepted, "{repaired:?}");
+    for (number, is_program) in [(10, true), (11, false)] {
+        let (page, synopsis) = with_synopsis(number, is_program);
+        assert_eq!(read(&mapping, &page)["synopsis"], synopsis, "{mapping}");
+    }
+}
+
+#[test]
+fn two_pages_are_no_second_kind() {
+    let (repaired, _) = repair_synopsis(&[1, 4]);
+    assert!(!repaired.accepted, "{repaired:?}");
+}
