@@ -13,6 +13,7 @@ use webfill_mapping::{PageKind, value_text};
 use crate::clock::minutes_of_day;
 use crate::dates::{self, DateInterpretation};
 use crate::fold::{KnownValue, Spelling, collapse_white_space, fold_text};
+use crate::part_numbers::is_part_of_number;
 use crate::sentences::is_word_of_sentence;
 use crate::survival::Anchor;
 use crate::truth_words::is_truth_class;
@@ -360,12 +361,13 @@ impl<'d> Places<'d> {
         found.take(most).collect()
     }
 
-    /// Whether the page contains the value in any spelling. A word of a sentence does not count, because it may be
-    /// there by chance.
+    /// Whether the page contains the value in any spelling. A word of a sentence and a part of a longer number do not
+    /// count, because they may be there by chance.
     pub(crate) fn mentions(&self, wanted: &KnownValue) -> bool {
         let has_date = |day: &String| !self.find_containing_date(day, 1).is_empty();
         let is_value = |&(place, start): &(usize, usize)| {
-            !is_word_of_sentence(&self.all[place].text, start, wanted.text.len())
+            let (text, length) = (&self.all[place].text, wanted.text.len());
+            !is_word_of_sentence(text, start, length) && !is_part_of_number(text, start, length)
         };
         let around = self.find_containing(wanted, MOST_AROUND);
         around.iter().any(is_value)

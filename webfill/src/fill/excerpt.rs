@@ -1,6 +1,6 @@
 //! The text around a value on its page, for people who check the value.
 
-use webfill_learn::{fold_text, is_word_of_sentence};
+use webfill_learn::{fold_text, is_part_of_number, is_word_of_sentence};
 use webfill_values::collapse_white_space;
 
 /// The number of characters before and after the value.
@@ -116,6 +116,7 @@ fn value_positions(text: &str, value: &str) -> impl Iterator<Item = usize> {
         };
         !goes_on(before.chars().next_back(), value.chars().next())
             && !goes_on(value.chars().next_back(), after.chars().next())
+            && !is_part_of_number(text, at, value.len())
     })
 }
 
