@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::cells::Cell;
+use crate::elsewhere::Elsewhere;
 use crate::evidence::{Claim, Evidence, FieldShape, Known, Presence};
 use crate::profile::Profile;
 
@@ -52,6 +53,7 @@ pub(crate) struct Index {
     pub cells: Vec<Cell>,
     /// The number of each site as the caller gave it.
     pub sites: Vec<u32>,
+    pub elsewhere: Elsewhere,
 }
 
 impl Index {
@@ -103,6 +105,7 @@ impl Index {
             known: Vec::new(),
             cells,
             sites,
+            elsewhere: Elsewhere::default(),
         };
         let mut rest = known.as_slice();
         for of_item in claims.chunk_by(|a, b| a.item == b.item) {
@@ -131,6 +134,8 @@ impl Index {
             });
         }
         index.rate_value_forms(evidence.texts);
+        let (items, readings, known) = (&index.items, &index.readings, &index.known);
+        index.elsewhere = Elsewhere::new(items, readings, known, index.shapes.len());
         index
     }
 

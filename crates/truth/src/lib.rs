@@ -12,6 +12,7 @@
 
 mod cells;
 mod copies;
+mod elsewhere;
 mod evidence;
 mod foreign;
 mod index;

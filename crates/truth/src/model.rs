@@ -20,6 +20,9 @@ const AT_FIRST: f64 = 0.4;
 /// many wrong ones.
 const PRIOR_WEIGHS: f64 = 4.0;
 
+/// The share of wrong known values that are assumed to be read for other rows, before any is counted.
+const ELSEWHERE: f64 = 0.3;
+
 #[derive(Debug)]
 pub(crate) struct Model {
     pub cells: Vec<Cell>,
@@ -57,6 +60,8 @@ pub(crate) struct Records {
     /// The second one is for pages without other values of the column.
     pub present_if_right: f64,
     pub present_if_wrong: f64,
+    /// The probability that a wrong known value is read for another row.
+    pub elsewhere_if_wrong: f64,
 }
 
 /// The counts of one round. The model is updated from them.
@@ -74,6 +79,8 @@ pub(crate) struct Counts {
     pub searched_right: f64,
     pub present_wrong: f64,
     pub searched_wrong: f64,
+    pub elsewhere_wrong: f64,
+    pub unread_wrong: f64,
     pub recalled: Vec<f64>,
     pub to_recall: Vec<f64>,
     /// For each cell, how many held-out known lists were compared (`lists`), and how many of them were read without any
@@ -96,12 +103,20 @@ impl Counts {
     }
 
     /// Counts the search of a page for a known value that no extraction chain has read. `record_right` is the
-    /// probability that the value is right.
-    pub fn add_search(&mut self, known: &Known, record_right: f64, records: &Records) {
+    /// probability that the value is right, and `is_elsewhere` says whether it is read for another row.
+    pub fn add_search(
+        &mut self,
+        known: &Known,
+        record_right: f64,
+        is_elsewhere: bool,
+        records: &Records,
+    ) {
+        let wrong = 1.0 - record_right;
+        self.unread_wrong += wrong;
+        self.elsewhere_wrong += if is_elsewhere { wrong } else { 0.0 };
         if matches!(known.presence, Presence::Unknown | Presence::Misspelt) {
             return;
         }
-        let wrong = 1.0 - record_right;
         self.searched_right += record_right;
         self.searched_wrong += wrong;
         if known.presence == Presence::OnPage {
@@ -128,6 +143,7 @@ impl Model {
                 wrong: vec![0.0; fields],
                 present_if_right: 0.8,
                 present_if_wrong: 0.05,
+                elsewhere_if_wrong: ELSEWHERE,
             },
             collisions: vec![0.08; fields],
             alternative: 0.4,
@@ -152,6 +168,8 @@ impl Model {
             (8.0 + counts.present_right) / (10.0 + counts.searched_right);
         self.records.present_if_wrong =
             (0.5 + counts.present_wrong) / (10.0 + counts.searched_wrong);
+        self.records.elsewhere_if_wrong =
+            (10.0 * ELSEWHERE + counts.elsewhere_wrong) / (10.0 + counts.unread_wrong);
         self.update_recalls(counts);
         self.update_units(index, counts);
     }
@@ -231,7 +249,7 @@ impl Model {
 
     /// How likely the result of searching the page for a known value is: first if the value is right, then if it is
     /// wrong. It is for values that no extraction chain has read.
-    pub fn presence_likelihoods(&self, known: &Known) -> (f64, f64) {
+    pub fn presence_likelihoods(&self, index: &Index, item: &Item, known: &Known) -> (f64, f64) {
         /// The probabilities that a right and a wrong value differ from the page by one typing error. About half of the
         /// wrong values are typing errors.
         const MISSPELT: (f64, f64) = (0.002, 0.5);
@@ -239,12 +257,19 @@ impl Model {
         let if_wrong = records.present_if_wrong_at(known.chance);
         // A right value is on the page at least as often as a wrong one.
         let if_right = records.present_if_right.max(if_wrong);
-        match known.presence {
-            Presence::Misspelt => MISSPELT,
+        let (right, wrong) = match known.presence {
+            Presence::Misspelt => return MISSPELT,
             Presence::Unknown => (1.0, 1.0),
             Presence::OnPage => (if_right, if_wrong),
             Presence::Absent => (1.0 - if_right, 1.0 - if_wrong),
+        };
+        if !index.elsewhere.has(item, known) {
+            return (right, wrong);
         }
+        // A wrong value is read for another row at least as often as a right one.
+        let elsewhere = records.elsewhere_if_wrong;
+        let by_chance = index.elsewhere.chance(item).min(elsewhere);
+        (right * by_chance, wrong * elsewhere)
     }
 
     /// How much the vote of a reading counts. `reading` is its index among the readings of the item.

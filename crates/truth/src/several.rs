@@ -29,7 +29,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     let listed = |known: &Known| {
         let (right, wrong) = match is_read(known.value) {
             true => (1.0, 1.0),
-            false => model.presence_likelihoods(known),
+            false => model.presence_likelihoods(index, item, known),
         };
         let agreement = -model.collision_probability(item).ln();
         by_pages(known.value) + ((1.0 - error) / error * right / wrong).ln() + agreement
@@ -101,7 +101,8 @@ pub(crate) fn expectation_step(
         let right = of(known.value);
         records.push((item.field, 1.0 - right));
         if readings.iter().all(|reading| reading.value != known.value) {
-            counts.add_search(known, right, &model.records);
+            let is_elsewhere = index.elsewhere.has(item, known);
+            counts.add_search(known, right, is_elsewhere, &model.records);
         }
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {

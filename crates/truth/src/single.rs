@@ -66,7 +66,7 @@ pub(crate) fn posterior(
         let error = model.records.errors[item.field as usize];
         let unread = readings.iter().all(|reading| reading.value != known.value);
         let (if_right, if_wrong) = if unread {
-            model.presence_likelihoods(known)
+            model.presence_likelihoods(index, item, known)
         } else {
             (1.0, 1.0)
         };
@@ -109,7 +109,8 @@ pub(crate) fn expectation_step(
         let right = posterior.probability_of(known.value);
         records.push((item.field, 1.0 - right));
         if readings.iter().all(|reading| reading.value != known.value) {
-            counts.add_search(known, right, &model.records);
+            let is_elsewhere = index.elsewhere.has(item, known);
+            counts.add_search(known, right, is_elsewhere, &model.records);
         }
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {

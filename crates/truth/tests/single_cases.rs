@@ -167,9 +167,9 @@ fn a_wrong_known_list_is_doubted_and_is_no_evidence_against_its_page() {
     assert!(judged.decide_fill(0, 0, 0.95).fill);
 }
 
-/// Judges 40 rows of one site. Half of them have known values of four fields, a third of them wrong. The pages mention
-/// the share `chance` of all values of the last field, and also its wrong known values. Wrong values of other fields
-/// are not on their pages.
+/// Judges 40 rows of one site. Half of them have known values of four fields, a third of them wrong: these belong to rows
+/// that have no page. The pages mention the share `chance` of all values of the last field, and also its wrong known
+/// values. Wrong values of other fields are not on their pages.
 fn judge_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..40 {
@@ -189,7 +189,7 @@ fn judge_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
             if row < 20 {
                 known.push(Known {
                     item,
-                    value: if is_wrong { value + 4 } else { value },
+                    value: if is_wrong { value + 1_000 } else { value },
                     held_out: true,
                     presence: match is_wrong && field < 3 {
                         true => Presence::Absent,
@@ -402,4 +402,50 @@ fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
     let doubted = judged.likely_errors().iter();
     let doubted = doubted.filter(|doubt| doubt.field == 3).count();
     assert_eq!(doubted, wrong_of_last);
+}
+
+/// Judges ten rows of one site. Six values are known, and the sixth page has another value than its row. The known value
+/// is on that page, too. Returns how surely the record is wrong.
+fn judge_value_on_page(values: [u32; 10], known_of_sixth: u32) -> f64 {
+    let claims = (0..10).zip(values).map(|(row, value)| Claim {
+        item: row,
+        field: 0,
+        value,
+        page: row,
+        site: 0,
+        layout: 0,
+        rule: 0,
+        anchor: 0,
+    });
+    let known = (0..6).map(|row| Known {
+        item: row,
+        value: if row == 5 {
+            known_of_sixth
+        } else {
+            values[row as usize]
+        },
+        held_out: true,
+        presence: Presence::OnPage,
+        chance: 0.0,
+    });
+    let judged = estimate(&Evidence {
+        fields: &[FieldShape::Single],
+        claims: &claims.collect::<Vec<_>>(),
+        known: &known.collect::<Vec<_>>(),
+        texts: &[],
+        chosen: &[],
+    });
+    judged.doubts.first().map_or(0.0, |doubt| doubt.surely)
+}
+
+#[test]
+fn a_value_of_another_row_is_doubted_if_values_seldom_occur_twice() {
+    let names = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    let of_another_row = judge_value_on_page(names, 0);
+    assert!(of_another_row > 0.5, "{of_another_row}");
+    let of_no_row = judge_value_on_page(names, 20);
+    assert!(of_no_row < 0.5, "{of_no_row}");
+    let makers = [0, 1, 0, 2, 1, 1, 0, 2, 1, 0];
+    let of_many_rows = judge_value_on_page(makers, 0);
+    assert!(of_many_rows < 0.5, "{of_many_rows}");
 }
