@@ -159,6 +159,17 @@ pub(crate) struct Keeping {
     body_bytes: usize,
 }
 
+impl Keeping {
+    /// Keeps samples of pages, and no bodies.
+    pub(crate) fn with_samples() -> Keeping {
+        Keeping {
+            sampler: Some(Sampler::default()),
+            repeats: Repeats::default(),
+            body_bytes: 0,
+        }
+    }
+}
+
 /// Extracts from a page. Without `keeping`, the page is a stored one that is read again: only its values are returned,
 /// and nothing else of it is kept.
 pub(crate) fn extract(

@@ -16,6 +16,7 @@ mod counts;
 #[cfg(test)]
 mod cpu_time;
 mod crash_marker;
+mod crawled_pages;
 mod documents;
 mod extract;
 mod fetch;
@@ -58,6 +59,7 @@ pub use browser::{BrowserConfig, check as check_browser};
 pub use client::check as check_fetch;
 pub use config::{BrowserUse, WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
 pub use crash_marker::{marker_path as crash_marker_path, read as read_crash_marker};
+pub use crawled_pages::CrawledPages;
 pub use documents::{
     DocumentsConfig, ReadDocument, check as check_documents, is_document,
     prepare as prepare_documents, read_single_document as read_document,

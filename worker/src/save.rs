@@ -96,7 +96,7 @@ impl Saver {
                 Ok(()) => {
                     let saves = results
                         .iter()
-                        .map(|result| self.save_entry(result))
+                        .map(|result| build_entry(result, &self.worker))
                         .collect();
                     self.store.save(saves).await
                 }
@@ -182,56 +182,57 @@ impl Saver {
         let mut answers = self.save_all(std::slice::from_ref(result)).await?;
         Ok(answers.pop().and_then(Result::ok).unwrap_or_default())
     }
+}
 
-    fn save_entry(&self, result: &TaskResult) -> Save {
-        let attrs = result.task.attrs.as_ref().or(result.crawl.attrs.as_ref());
-        let page = Page {
-            app_id: result.crawl.app_id.clone(),
-            crawl_id: result.crawl.crawl_id.clone(),
-            url: result.task.url.clone(),
-            final_url: result.redirect.clone(),
-            site: result.task.site.clone(),
-            depth: result.task.depth,
-            parent: result.task.parent.clone(),
-            outcome: result.outcome,
-            status_code: result.status_code,
-            mapping: result.mapping.clone(),
-            mapping_version: result.mapping_version.clone(),
-            template: result.template.clone(),
-            sample: result.sample.clone(),
-            fields: result.fields.clone(),
-            alternatives: result.alternatives.clone(),
-            listings: result.listings.clone(),
-            list: result
-                .list
-                .clone()
-                .filter(|_| result.outcome == Outcome::Ok),
-            row_counts: result.row_counts.clone(),
-            links: result.links.clone(),
-            content_type: result.content_type.clone(),
-            bytes: result.stored_bytes.unwrap_or(result.body_bytes),
-            content_hash: result.content_hash.clone(),
-            started_at_ms: result.started_at_ms,
-            elapsed_ms: result.elapsed.as_millis() as u64,
-            task: result.task.task,
-            delivery: result.task.delivery,
-            worker: self.worker.clone(),
-            attrs: attrs.and_then(|text| serde_json::from_str(text).ok()),
-            failed_attempts: result.task.failed_attempts.clone(),
-            headers: result.headers.clone(),
-            body: result.body.clone(),
-            document: result.document.clone(),
-            validators: result
-                .validators
-                .clone()
-                // A page with feeds gets no validators: the feeds are not stored with it, so a 304 would lose them.
-                .filter(|_| result.outcome.is_page() && result.listed.is_empty()),
-            snapshot: result.snapshot.clone(),
-        };
-        Save {
-            page,
-            records: result.task.records.clone(),
-        }
+/// The entry of the store for a result. `worker` is the worker's name.
+pub(crate) fn build_entry(result: &TaskResult, worker: &str) -> Save {
+    let attrs = result.task.attrs.as_ref().or(result.crawl.attrs.as_ref());
+    let page = Page {
+        app_id: result.crawl.app_id.clone(),
+        crawl_id: result.crawl.crawl_id.clone(),
+        url: result.task.url.clone(),
+        final_url: result.redirect.clone(),
+        site: result.task.site.clone(),
+        depth: result.task.depth,
+        parent: result.task.parent.clone(),
+        outcome: result.outcome,
+        status_code: result.status_code,
+        mapping: result.mapping.clone(),
+        mapping_version: result.mapping_version.clone(),
+        template: result.template.clone(),
+        sample: result.sample.clone(),
+        fields: result.fields.clone(),
+        alternatives: result.alternatives.clone(),
+        listings: result.listings.clone(),
+        list: result
+            .list
+            .clone()
+            .filter(|_| result.outcome == Outcome::Ok),
+        row_counts: result.row_counts.clone(),
+        links: result.links.clone(),
+        content_type: result.content_type.clone(),
+        bytes: result.stored_bytes.unwrap_or(result.body_bytes),
+        content_hash: result.content_hash.clone(),
+        started_at_ms: result.started_at_ms,
+        elapsed_ms: result.elapsed.as_millis() as u64,
+        task: result.task.task,
+        delivery: result.task.delivery,
+        worker: worker.to_owned(),
+        attrs: attrs.and_then(|text| serde_json::from_str(text).ok()),
+        failed_attempts: result.task.failed_attempts.clone(),
+        headers: result.headers.clone(),
+        body: result.body.clone(),
+        document: result.document.clone(),
+        validators: result
+            .validators
+            .clone()
+            // A page with feeds gets no validators: the feeds are not stored with it, so a 304 would lose them.
+            .filter(|_| result.outcome.is_page() && result.listed.is_empty()),
+        snapshot: result.snapshot.clone(),
+    };
+    Save {
+        page,
+        records: result.task.records.clone(),
     }
 }
 
