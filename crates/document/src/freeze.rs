@@ -2,7 +2,7 @@
 
 use html5ever::interface::Attribute;
 
-use crate::growing::{self, Data, Growing, NONE};
+use crate::growing::{self, Data, Growing, NONE, Sizes};
 use crate::limits::{Limits, Truncation};
 use crate::tree::{Kind, NodeId, ROOT, Tree};
 use crate::vocabulary::{Vocabulary, attribute_name};
@@ -24,7 +24,10 @@ pub(crate) fn freeze(growing: &Growing, input_bytes: usize, limits: &Limits) -> 
         (input_bytes * ATTRIBUTE_BYTES_PER_INPUT_BYTE).max(ATTRIBUTE_BYTES_AT_LEAST);
     let mut walk = Walk {
         growing,
-        tree: Tree::with_capacity(growing.nodes.len()),
+        tree: Tree::with_capacity(Sizes {
+            value_bytes: growing.sizes().value_bytes.min(attribute_bytes),
+            ..growing.sizes()
+        }),
         open: Vec::with_capacity(64),
         levels: Vec::with_capacity(64),
         depth: limits.depth.max(1),

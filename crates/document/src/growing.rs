@@ -17,6 +17,10 @@ const NODE_BYTES: usize = 210;
 const ATTRIBUTE_BYTES: usize = 190;
 const BYTES_PER_TEXT_BYTE: usize = 3;
 
+/// A tree reserves a node for as many bytes of its page when it begins. Most pages have more nodes.
+const INPUT_BYTES_PER_NODE: usize = 64;
+const MOST_RESERVED_NODES: usize = 1_024;
+
 /// Stands for "no node" in a link from one node to another.
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const DOCUMENT: u32 = 0;
@@ -47,10 +51,22 @@ pub(crate) struct Node {
     pub(crate) data: Data,
 }
 
+/// The sizes of the lists of a tree: as much as they need, or more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) nodes: usize,
+    pub(crate) attributes: usize,
+    pub(crate) text_bytes: usize,
+    pub(crate) value_bytes: usize,
+}
+
 /// The nodes of the tree, and the reason why parsing must stop, if there is one.
 pub(crate) struct Growing {
     pub(crate) nodes: Vec<Node>,
     attributes: usize,
+    /// The bytes of all texts, and of all values of attributes. The finished tree reserves as much.
+    text_bytes: usize,
+    value_bytes: usize,
     /// The memory used in bytes, never estimated too low; see [`NODE_BYTES`].
     memory_bytes: usize,
     limits: Limits,
@@ -61,8 +77,12 @@ impl Growing {
     /// Creates an empty tree. Counts `input_bytes` as used memory, because the parser copies its input.
     pub(crate) fn new(limits: &Limits, input_bytes: usize) -> Self {
         let mut tree = Growing {
-            nodes: Vec::new(),
+            nodes: Vec::with_capacity(
+                (input_bytes / INPUT_BYTES_PER_NODE).min(MOST_RESERVED_NODES),
+            ),
             attributes: 0,
+            text_bytes: 0,
+            value_bytes: 0,
             memory_bytes: input_bytes,
             limits: limits.clone(),
             full: None,
@@ -77,10 +97,16 @@ impl Growing {
     }
 
     pub(crate) fn create(&mut self, data: Data) -> u32 {
-        if let Data::Element { attributes, .. } = &data {
-            self.attributes += attributes.len();
+        match &data {
+            Data::Element { attributes, .. } => self.count_attributes(attributes),
+            Data::Text(text) => self.count_text(text.len()),
+            Data::Comment(text) => self.count_memory(text.len() * BYTES_PER_TEXT_BYTE),
+            Data::Instruction { target, data } => {
+                self.count_memory((target.len() + data.len()) * BYTES_PER_TEXT_BYTE);
+            }
+            Data::Document => {}
         }
-        self.count_memory(NODE_BYTES + memory_of(&data));
+        self.count_memory(NODE_BYTES);
         if self.nodes.len() >= self.limits.nodes {
             self.full = Some(Truncation::Nodes);
         } else if self.attributes > self.limits.attributes {
@@ -101,6 +127,27 @@ impl Growing {
     /// An upper limit of the memory in bytes that the tree needs while it is built and read.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.memory_bytes
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        Sizes {
+            nodes: self.nodes.len(),
+            attributes: self.attributes,
+            text_bytes: self.text_bytes,
+            value_bytes: self.value_bytes,
+        }
+    }
+
+    fn count_text(&mut self, bytes: usize) {
+        self.text_bytes += bytes;
+        self.count_memory(bytes * BYTES_PER_TEXT_BYTE);
+    }
+
+    fn count_attributes(&mut self, attributes: &[Attribute]) {
+        let values: usize = attributes.iter().map(|it| it.value.len()).sum();
+        self.attributes += attributes.len();
+        self.value_bytes += values;
+        self.count_memory(attributes.len() * ATTRIBUTE_BYTES + values * BYTES_PER_TEXT_BYTE);
     }
 
     fn count_memory(&mut self, bytes: usize) {
@@ -198,12 +245,8 @@ impl Growing {
                 attributes.push(attribute);
             }
         }
-        let (added, bytes) = (
-            attributes.len() - before,
-            memory_of_attributes(&attributes[before..]),
-        );
-        self.attributes += added;
-        self.count_memory(bytes);
+        let added = attributes[before..].to_vec();
+        self.count_attributes(&added);
     }
 
     pub(crate) fn parent(&self, node: u32) -> Option<u32> {
@@ -226,7 +269,7 @@ impl Growing {
             && let Data::Text(before) = &mut self.node_mut(neighbour).data
         {
             before.push_tendril(&text);
-            self.count_memory(text.len() * BYTES_PER_TEXT_BYTE);
+            self.count_text(text.len());
             return None;
         }
         Some(text)
@@ -252,19 +295,4 @@ impl Growing {
     fn node_mut(&mut self, index: u32) -> &mut Node {
         &mut self.nodes[index as usize]
     }
-}
-
-/// The memory of a node's content, without the node itself.
-fn memory_of(data: &Data) -> usize {
-    match data {
-        Data::Document => 0,
-        Data::Element { attributes, .. } => memory_of_attributes(attributes),
-        Data::Text(text) | Data::Comment(text) => text.len() * BYTES_PER_TEXT_BYTE,
-        Data::Instruction { target, data } => (target.len() + data.len()) * BYTES_PER_TEXT_BYTE,
-    }
-}
-
-fn memory_of_attributes(attributes: &[Attribute]) -> usize {
-    let values: usize = attributes.iter().map(|it| it.value.len()).sum();
-    attributes.len() * ATTRIBUTE_BYTES + values * BYTES_PER_TEXT_BYTE
 }

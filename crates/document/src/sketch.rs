@@ -181,6 +181,8 @@ impl PathHashes<'_> {
             return;
         }
         let children: Children<'_> = self.tree.children(parent);
+        // Most siblings are like the one before: items, rows, paragraphs.
+        let mut added = None;
         for child in children {
             self.nodes += 1;
             if self.nodes > MOST_NODES {
@@ -199,20 +201,28 @@ impl PathHashes<'_> {
                 Part::Main if self.is_boilerplate(child, name, place.in_content) => Part::Frame,
                 part => part,
             };
-            self.all.insert(path);
-            match part {
-                Part::Main => self.main.insert(path),
-                Part::Frame => self.frame.insert(path),
-                Part::Unseen => false,
-            };
+            let in_content = place.in_content || name.is_of_content;
+            if added != Some((path, part)) {
+                added = Some((path, part));
+                self.add_path(path, part);
+            }
             let inner = Place {
                 path,
                 depth: place.depth + 1,
                 part,
-                in_content: place.in_content || name.is_of_content,
+                in_content,
             };
             self.add_paths_below(child, inner);
         }
+    }
+
+    fn add_path(&mut self, path: u64, part: Part) {
+        self.all.insert(path);
+        match part {
+            Part::Main => self.main.insert(path),
+            Part::Frame => self.frame.insert(path),
+            Part::Unseen => false,
+        };
     }
 
     fn is_boilerplate(&self, node: NodeId, name: &NameOf, in_content: bool) -> bool {

@@ -13,6 +13,8 @@ use std::ops::Range;
 use html5ever::LocalName;
 use rustc_hash::FxHashMap;
 
+use crate::growing::Sizes;
+
 /// The number of a node in document order.
 pub(crate) type NodeId = u32;
 /// The number of a name in a tree. Elements and attributes share the numbers.
@@ -87,12 +89,12 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn with_capacity(nodes: usize) -> Self {
+    pub(crate) fn with_capacity(sizes: Sizes) -> Self {
         Tree {
-            nodes: Vec::with_capacity(nodes + 1),
-            text: String::new(),
-            attributes: Vec::new(),
-            attribute_text: String::new(),
+            nodes: Vec::with_capacity(sizes.nodes + 1),
+            text: String::with_capacity(sizes.text_bytes),
+            attributes: Vec::with_capacity(sizes.attributes),
+            attribute_text: String::with_capacity(sizes.value_bytes),
             asides: Vec::new(),
             names: Names::default(),
             elements_by_name: OnceCell::new(),

@@ -5,6 +5,8 @@
 //! does `//atom:entry`, whichever form the page uses. Elsewhere the prefix distinguishes names (`media:title` is not
 //! `title`). Common namespaces get their usual prefix, whatever the page writes.
 
+use std::borrow::Cow;
+
 use html5ever::{LocalName, Namespace, QualName};
 
 /// The usual prefixes of common namespaces.
@@ -40,9 +42,9 @@ pub(crate) struct Vocabulary {
 
 impl Vocabulary {
     /// The name of an element in the tree. The first call is for the root element.
-    pub(crate) fn element_name(&mut self, name: &QualName) -> LocalName {
-        let is_usual = is_plain(&name.ns);
+    pub(crate) fn element_name<'n>(&mut self, name: &'n QualName) -> Cow<'n, LocalName> {
         if self.root.is_none() {
+            let is_usual = is_plain(&name.ns);
             self.root = Some(name.ns.clone());
             if !is_usual && !name.ns.is_empty() {
                 let written = name.prefix.as_ref().map(|prefix| prefix.to_string());
@@ -50,14 +52,18 @@ impl Vocabulary {
                 self.prefixes = written.into_iter().chain(usual).collect();
             }
         }
-        let is_of_root = !name.ns.is_empty() && self.root.as_ref() == Some(&name.ns);
         match &name.prefix {
-            Some(prefix) if !prefix.is_empty() && !is_usual && !is_of_root => {
+            Some(prefix) if !prefix.is_empty() && !self.needs_no_prefix(&name.ns) => {
                 let prefix = usual_prefix(&name.ns).unwrap_or(prefix);
-                LocalName::from(format!("{prefix}:{}", name.local))
+                Cow::Owned(LocalName::from(format!("{prefix}:{}", name.local)))
             }
-            _ => name.local.clone(),
+            _ => Cow::Borrowed(&name.local),
         }
+    }
+
+    fn needs_no_prefix(&self, namespace: &Namespace) -> bool {
+        let is_of_root = !namespace.is_empty() && self.root.as_ref() == Some(namespace);
+        is_plain(namespace) || is_of_root
     }
 
     /// Returns the name without its prefix if the prefix stands for the namespace of the root element.
@@ -71,12 +77,12 @@ impl Vocabulary {
 }
 
 /// The name of an attribute in the tree: `xlink:href` is not `href`.
-pub(crate) fn attribute_name(name: &QualName) -> LocalName {
+pub(crate) fn attribute_name(name: &QualName) -> Cow<'_, LocalName> {
     match &name.prefix {
         Some(prefix) if !prefix.is_empty() && !is_plain(&name.ns) => {
-            LocalName::from(format!("{prefix}:{}", name.local))
+            Cow::Owned(LocalName::from(format!("{prefix}:{}", name.local)))
         }
-        _ => name.local.clone(),
+        _ => Cow::Borrowed(&name.local),
     }
 }
 

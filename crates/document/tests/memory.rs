@@ -104,7 +104,8 @@ fn a_tree_costs_at_most_what_is_estimated() {
         let (document, peak) = peak_of(|| Document::parse_html(&page, &limits));
         let estimate = document.memory_bytes();
         assert!(peak <= estimate, "{name}: {peak} bytes, not {estimate}");
-        assert!(estimate <= 3 * peak, "{name}: {peak} bytes, not {estimate}");
+        // Each attribute is estimated as if it were the only one of its element, whose list has room for four.
+        assert!(estimate <= 4 * peak, "{name}: {peak} bytes, not {estimate}");
     }
 }
 
