@@ -1,6 +1,9 @@
 //! [`Engine`], which extracts fields and links from pages on one thread.
 
-use std::collections::HashSet;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -16,6 +19,7 @@ use crate::limits::Limits;
 use crate::link_scan::scan_links;
 use crate::mapping::{Chain, Field, Mapping};
 use crate::page::Page;
+use crate::plain_links::PlainLinks;
 use crate::processors::pagination::PAGINATION;
 use crate::robots_directives;
 use crate::row_extraction::extract_listings;
@@ -402,9 +406,12 @@ fn find_all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
 pub(crate) struct Links<'b> {
     page: &'b Page<'b>,
     base: &'b Url,
+    /// Made for the first link: the links of many rows are none.
+    plain: OnceCell<PlainLinks>,
     most: usize,
     found: Vec<String>,
-    seen: HashSet<String>,
+    /// By the hash of a link, its place in `found`.
+    places: HashMap<u64, usize>,
     left_out: usize,
 }
 
@@ -413,9 +420,10 @@ impl<'b> Links<'b> {
         Links {
             page,
             base,
+            plain: OnceCell::new(),
             most,
             found: Vec::new(),
-            seen: HashSet::new(),
+            places: HashMap::new(),
             left_out: 0,
         }
     }
@@ -424,21 +432,30 @@ impl<'b> Links<'b> {
     pub(crate) fn add(&mut self, text: &str) {
         // Browsers strip only these characters from links (URL Standard, 4.4). Other white space belongs to the URL.
         let text = text.trim_matches(|c| c <= ' ');
-        let link = match self.page.resolve_link(text, self.base) {
-            Ok(url) => String::from(url),
+        let plain = self.plain.get_or_init(|| PlainLinks::on(self.base));
+        let resolved = plain.resolve(text).or_else(|| {
+            let parsed = self.page.resolve_link(text, self.base);
+            parsed.ok().map(String::from)
+        });
+        let link = match resolved {
+            Some(link) => link,
             // A link that is not a usable URL is kept as written, because the dispatcher counts such links. Only a text
             // that is too long for a link is dropped.
-            Err(_) if text.len() <= MAX_URL_BYTES => text.to_owned(),
-            Err(_) => return self.left_out += 1,
+            None if text.len() <= MAX_URL_BYTES => text.to_owned(),
+            None => return self.left_out += 1,
         };
-        if self.seen.contains(&link) {
-            return;
+        let hash = self.places.hasher().hash_one(&link);
+        let is_full = self.found.len() >= self.most;
+        match self.places.entry(hash) {
+            // Two links with one hash are possible, though nobody will see them.
+            Entry::Occupied(place)
+                if self.found[*place.get()] == link || self.found.contains(&link) => {}
+            _ if is_full => self.left_out += 1,
+            place => {
+                place.or_insert(self.found.len());
+                self.found.push(link);
+            }
         }
-        if self.found.len() >= self.most {
-            return self.left_out += 1;
-        }
-        self.seen.insert(link.clone());
-        self.found.push(link);
     }
 
     pub(crate) fn finish(self, run: &Run<'_>) -> Vec<String> {

@@ -57,6 +57,7 @@ mod page_text;
 mod parallel;
 mod parameters;
 mod pattern;
+mod plain_links;
 mod processors;
 mod reader;
 mod reading;
