@@ -149,13 +149,20 @@ impl<'a> Shown<'a> {
 pub fn visible_content(body: &str) -> Shown<'_> {
     let found = scan::scan_blocks(body);
     let title = found.title.unwrap_or_default().to_lowercase();
-    let blocks = format!("{}\n{}", title.replace('\n', " "), found.text);
+    let blocks = [on_one_line(&title).as_str(), "\n", &found.text].concat();
     Shown {
-        text: blocks.replace('\n', " "),
+        text: on_one_line(&blocks),
         blocks,
         media: found.media,
         sources: found.sources,
     }
+}
+
+/// The text with spaces for all line feeds.
+fn on_one_line(text: &str) -> String {
+    let spaced = |byte: &u8| if *byte == b'\n' { b' ' } else { *byte };
+    let bytes: Vec<u8> = text.as_bytes().iter().map(spaced).collect();
+    String::from_utf8(bytes).expect("a line feed became a space")
 }
 
 /// A refresh (`<meta http-equiv=refresh>`) found in the beginning of an HTML page.

@@ -143,6 +143,9 @@ impl<'a, 'u> Scanner<'a, 'u> {
     /// Adds shown text. Anything between two texts counts as white space.
     fn add_text(&mut self, text: &str) {
         let text = text.trim_ascii();
+        if text.is_empty() {
+            return;
+        }
         if text.len() < self.limit - self.found.visible && is_spaced_ascii(text.as_bytes()) {
             self.add_spaced_ascii(text);
             return;
@@ -157,9 +160,6 @@ impl<'a, 'u> Scanner<'a, 'u> {
 
     /// Adds text that needs no changes besides those of case, all at once.
     fn add_spaced_ascii(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
         self.separate();
         let spaces = text.bytes().filter(|byte| *byte == b' ').count();
         self.found.visible += text.len() - spaces;
@@ -305,12 +305,15 @@ impl<'a, 'u> Scanner<'a, 'u> {
     }
 }
 
-/// Whether a text is ASCII with single spaces as its only white space.
+/// Whether a text, which is not empty, is ASCII with single spaces as its only white space.
 fn is_spaced_ascii(text: &[u8]) -> bool {
-    let is_plain = text
-        .iter()
-        .all(|byte| byte.is_ascii() && !matches!(byte, b'\t'..=b'\r'));
-    is_plain && memmem::find(text, b"  ").is_none()
+    // Loops that do not end early are compiled to ones that read many bytes at a time.
+    let is_odd = |byte: u8| !byte.is_ascii() | matches!(byte, b'\t'..=b'\r');
+    let pairs = text.iter().zip(&text[1..]);
+    let has_two_spaces = pairs.fold(false, |found, (one, next)| {
+        found | ((*one == b' ') & (*next == b' '))
+    });
+    !has_two_spaces && !text.iter().fold(false, |found, byte| found | is_odd(*byte))
 }
 
 /// Whether a tag belongs to an application's shell (the element it renders into, a custom element, or a module

@@ -2,11 +2,14 @@
 
 use memchr::memchr3;
 
+/// The number of bytes that are searched one by one, before the vectorised search begins. Most tags are too short for it.
+const SHORT: usize = 16;
+
 /// The end of the tag that begins at `start` (its `<`): the position after its `>`. A tag that is never closed reaches
 /// to the end of the text.
 pub fn end_of_tag(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    while let Some(found) = memchr3(b'>', b'"', b'\'', &text[at..]) {
+    while let Some(found) = find_end_or_quote(&text[at..]) {
         let here = at + found;
         if text[here] == b'>' {
             return here + 1;
@@ -21,6 +24,15 @@ pub fn end_of_tag(text: &[u8], start: usize) -> usize {
         }
     }
     text.len()
+}
+
+/// The first `>` or quote.
+fn find_end_or_quote(text: &[u8]) -> Option<usize> {
+    let (near, far) = text.split_at(text.len().min(SHORT));
+    let found = near
+        .iter()
+        .position(|byte| matches!(byte, b'>' | b'"' | b'\''));
+    found.or_else(|| Some(near.len() + memchr3(b'>', b'"', b'\'', far)?))
 }
 
 /// The name of the tag that begins at `start`, in its original case; empty if the `<` is not followed by a letter.

@@ -83,14 +83,16 @@ impl Branches {
     ) -> bool {
         let scope = page.scope;
         let mut is_new = false;
+        let mut buffer = String::new();
         for text in page.shown.blocks.lines() {
-            let folded = words::fold_text(text, &page.address.numbers);
-            let place = chained_hash(branch, folded.text.as_bytes());
-            let feature = chained_hash(scope, folded.text.as_bytes());
-            is_new |= !folded.text.is_empty() && features.insert(feature);
-            if page.address.has_token {
+            let folded = words::fold_text(text, &page.address.numbers, &mut buffer);
+            if !folded.text.is_empty() {
+                is_new |= features.insert(chained_hash(scope, folded.text.as_bytes()));
+            }
+            if page.address.has_token || folded.numbers.is_empty() {
                 continue;
             }
+            let place = chained_hash(branch, folded.text.as_bytes());
             for (at, number) in folded.numbers.into_iter().enumerate() {
                 let counts = self.note_number(hash(&(place, at)), number);
                 is_new |= features.insert(hash(&(place, at, number))) && !counts;

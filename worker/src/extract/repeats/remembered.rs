@@ -1,5 +1,7 @@
 //! A map with a bounded size, keyed by hashes: beyond twice the bound, the oldest entries are forgotten.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 #[derive(Debug)]
@@ -30,15 +32,19 @@ impl<V: Default> Remembered<V> {
 
     /// Remembers a key. Returns whether it is new.
     pub(super) fn insert(&mut self, key: u64) -> bool {
-        if self.recent.contains_key(&key) {
+        let is_full = self.recent.len() >= self.most;
+        let Entry::Vacant(vacant) = self.recent.entry(key) else {
             return false;
-        }
+        };
         let known = self.older.remove(&key);
-        if self.recent.len() >= self.most {
-            self.older = std::mem::take(&mut self.recent);
-        }
         let is_new = known.is_none();
-        self.recent.insert(key, known.unwrap_or_default());
+        let value = known.unwrap_or_default();
+        if is_full {
+            self.older = std::mem::take(&mut self.recent);
+            self.recent.insert(key, value);
+        } else {
+            vacant.insert(value);
+        }
         is_new
     }
 }

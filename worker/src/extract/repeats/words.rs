@@ -1,8 +1,6 @@
 //! The words that pages are compared by: which ones are significant, and which change from request to request (times,
 //! counters, tokens) or with the address (page numbers, months).
 
-use std::borrow::Cow;
-
 use webfill_values::has_date_name;
 
 use crate::blocks::words;
@@ -43,10 +41,10 @@ const YEARS: std::ops::Range<u64> = 1_900..2_200;
 
 /// A text of a page: a paragraph, a cell, an item.
 #[derive(Debug, PartialEq)]
-pub(super) struct FoldedText<'a> {
+pub(super) struct FoldedText<'a, 'b> {
     /// The words of the text, with changing ones replaced by [`FOLDED`]. Empty if all of them change. A text without
     /// changing words stays as it is.
-    pub(super) text: Cow<'a, str>,
+    pub(super) text: &'b str,
     /// The numbers of the text that may distinguish pages, including words that mix digits and letters.
     pub(super) numbers: Vec<&'a str>,
 }
@@ -58,19 +56,23 @@ pub(super) fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Replaces the changing words of a text, which is in lower case. `address` holds the numbers in the address of the
-/// page.
-pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
+/// page. The buffer takes the folded text, so that one allocation serves all texts of a page.
+pub(super) fn fold_text<'a: 'b, 'b>(
+    text: &'a str,
+    address: &[u64],
+    folded: &'b mut String,
+) -> FoldedText<'a, 'b> {
     let words = words(text).map(trim_punctuation);
     let has_digits = has_digit(text);
     // Without digits, only short texts can be dates, such as the head of a calendar.
     if !has_digits && words.clone().nth(2).is_some() {
         return FoldedText {
-            text: text.into(),
+            text,
             numbers: Vec::new(),
         };
     }
     let is_of_server = has_digits && words.clone().any(describes_server);
-    let mut folded = String::with_capacity(text.len() + 1);
+    folded.clear();
     let mut numbers = Vec::new();
     let mut is_said = false;
     for word in words.filter(|word| !word.is_empty()) {
@@ -90,13 +92,15 @@ pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
         folded.clear();
     }
     FoldedText {
-        text: folded.into(),
+        text: folded,
         numbers,
     }
 }
 
 fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
+    // A loop that does not end early is compiled to one that reads many bytes at a time.
+    text.bytes()
+        .fold(false, |found, byte| found | byte.is_ascii_digit())
 }
 
 fn trim_punctuation(word: &str) -> &str {
@@ -186,9 +190,10 @@ mod tests {
             ("2027-05-03", "", &[]),
             ("", "", &[]),
         ] {
-            let found = fold_text(text, &[700]);
+            let mut buffer = String::from("of another text");
+            let found = fold_text(text, &[700], &mut buffer);
             assert_eq!(
-                (&*found.text, &found.numbers[..]),
+                (found.text, &found.numbers[..]),
                 (expected, numbers),
                 "{text}"
             );
