@@ -183,6 +183,8 @@ function showPages() {
 }
 
 function showPage() {
+  // A page may be chosen before the draft is here. It is shown when the draft arrives.
+  if (!draft) return;
   const one = draft.pages.find((one) => one.number === page());
   at("take-away").disabled = !one;
   frame.hidden = !one;
