@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use webfill_tests::Signal;
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::page;
@@ -97,7 +97,7 @@ fn wait_until_done(keyed: &Keyed) {
     wait_for("all is fetched", || {
         let info = keyed.command(&["info", APP, "c", "--json"], Some("feeder"));
         let info: Value = serde_json::from_str(&info.finish().expect_code(0).stdout).expect("JSON");
-        (info["total_pending"] == json!(0)).then_some(())
+        (info["state"] == "finished").then_some(())
     });
 }
 
