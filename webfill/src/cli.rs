@@ -177,8 +177,9 @@ pub enum Command {
     Dashboard(DashboardOptions),
     /// Serve agents by the Model Context Protocol on standard input and output
     ///
-    /// An agent gets only the tools of the given options: to feed and query a fleet, with the rights of its key; to
-    /// read a store; to complete tables in a folder. Agents start this command: add it to their configuration.
+    /// Agents get only the tools of the options that you give: --dispatcher to feed and query a fleet with the rights of
+    /// its key, --store to read a store, --folder to complete tables. Agents start this command themselves: add it to
+    /// their configuration.
     Mcp(McpOptions),
     /// Run the dispatcher of a fleet
     Dispatcher(DispatcherOptions),

@@ -30,7 +30,7 @@ pub struct DashboardOptions {
     /// Folder of mapping files; without a store, only the mapping editor is shown [default: etl-mappings]
     #[arg(long, value_name = "DIR")]
     pub mappings: Option<PathBuf>,
-    /// Project folder of a table of `webfill fill`, or a folder of these; repeatable
+    /// Project folder of `webfill fill`, such as books.webfill, or a folder of these; repeatable
     #[arg(long, value_name = "DIR")]
     pub fill: Vec<PathBuf>,
     /// Address to listen on; beyond loopback only with TLS and tokens, as set for the dispatcher

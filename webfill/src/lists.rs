@@ -44,7 +44,7 @@ pub struct ListsOptions {
     /// Confirm that the missing rows of a list are gone, even if most are missing; URL of the list's first page
     #[arg(long, value_name = "URL", conflicts_with_all = ["judge", "unfinished"])]
     pub confirm: Option<String>,
-    /// Print one JSON object per list and line
+    /// Print one JSON object per list, each on its own line
     #[arg(long)]
     pub json: bool,
 }

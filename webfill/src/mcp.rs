@@ -59,10 +59,10 @@ pub struct McpOptions {
     /// Folder of keys (see `webfill keys`): agents have their rights; needed for a dispatcher on another machine
     #[arg(long, value_name = "DIR", requires = "dispatcher")]
     pub keys: Option<PathBuf>,
-    /// Let agents read this store; without URI, that of the variable `WEBFILL_STORE`, which no list of processes shows
+    /// Let agents read this store; without URI, the one in `WEBFILL_STORE`, so that the process list does not show it
     #[arg(long, value_name = "URI", num_args = 0..=1)]
     pub store: Option<Option<String>>,
-    /// Let agents complete tables in this folder and below; links out of it are refused
+    /// Let agents complete tables in this folder and below; symbolic links that lead out of it are refused
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses

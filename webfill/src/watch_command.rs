@@ -53,7 +53,7 @@ pub struct RunOptions {
     pub due_ms: Option<i64>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// Of a fleet: print the dispatcher's answer as JSON
+    /// With a fleet: print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -39,10 +39,10 @@ pub struct DispatcherOptions {
     /// Start from a restored backup: wait until requests of the earlier fleet have ended
     #[arg(long)]
     pub restored: bool,
-    /// Keep a journal in the store, and wait for the one of another dispatcher instead of beginning one
+    /// Stand by: keep a journal in the store, but never begin one; wait for another dispatcher's
     #[arg(long, conflicts_with_all = ["local", "restored"])]
     pub standby: bool,
-    /// Ask the dispatcher that serves to hand over to one that stands by, and wait until that one serves
+    /// Make the serving dispatcher hand over to its standby, and wait until the standby serves
     #[arg(long, conflicts_with_all = ["local", "restored", "standby"])]
     pub hand_over: bool,
     /// Sockets in the state folder instead of ports

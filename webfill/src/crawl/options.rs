@@ -171,7 +171,7 @@ pub struct CrawlOptions {
     /// Send conditional requests for stored pages [default: with --refresh-after]
     #[arg(long, value_name = "true|false")]
     pub conditional: Option<bool>,
-    /// Conditions of the finished crawl that exit with 1, separated by commas
+    /// Conditions that make a finished crawl exit with 1, separated by commas
     #[arg(
         long,
         value_name = "LIST",

@@ -71,7 +71,7 @@ pub struct FillOptions {
     /// HTML report, such as books.html: coverage and precision, doubts, examples
     #[arg(long, value_name = "FILE", value_parser = parse_report_name)]
     pub report: Option<PathBuf>,
-    /// Print the understanding of the columns and the plan; request and write nothing
+    /// Show how the columns are understood, and the plan; request and write nothing
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
