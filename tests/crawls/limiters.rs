@@ -107,8 +107,8 @@ fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
     assert!(early.is_empty(), "asked again before the time: {early:?}");
 }
 
-/// A server may send the header with every refusal. Then the refused page is retried a few times, but the site does not
-/// back off for a minute each time.
+/// A server may send `Retry-After` with every refusal. Then the refused page is retried a few times, but the site does
+/// not back off for a minute each time.
 #[test]
 fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
     let web = Web::start();

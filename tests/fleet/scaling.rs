@@ -18,7 +18,7 @@ struct Scale(Child);
 
 impl Drop for Scale {
     fn drop(&mut self) {
-        // Both fail only if the script has ended.
+        // Killing and waiting fail only if the script has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -41,7 +41,8 @@ pub enum BrowserUse {
     /// The browser is for pages of crawls in the lane `http` that show nothing without their scripts. If it does not
     /// start, the pages are kept as they came.
     AtHand,
-    /// The browser is for all pages that need one. A worker whose browser does not start is of no use.
+    /// The worker is of the lane `browser`, so its browser renders all pages that need one. Without a browser that
+    /// starts, the worker is of no use.
     Lane,
 }
 

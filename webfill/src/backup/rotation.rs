@@ -186,7 +186,7 @@ mod tests {
         let last = [3, 4].map(|minute| backup_name(now_ms + minute * 60_000));
         assert_eq!(backups.into_iter().cloned().collect::<Vec<_>>(), last);
         assert!(!names.contains(&dead));
-        // The folder has four other files, two backups, and the remains of the failed backup.
+        // These are the last two backups, the remains of the failed one, and four files that are no backups.
         assert_eq!(names.len(), 7, "{names:?}");
     }
 }

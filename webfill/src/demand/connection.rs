@@ -50,7 +50,7 @@ const REPEATABLE: [&str; 7] = [
     "why",
 ];
 
-/// How many times such an action is sent to several dispatchers.
+/// How many times an action that changes nothing is sent, if several dispatchers are named.
 const REPEATED_TIMES: u32 = 2;
 
 /// The flags that name the dispatcher.

@@ -225,7 +225,8 @@ pub fn decide_values(
                     site,
                     layout,
                     rule,
-                    // Alternative chains use other kinds of anchors than the first chain, so they get other numbers.
+                    // An alternative chain has another kind of anchor than the first chain, so the number for its anchor
+                    // must differ, too.
                     anchor: anchor.saturating_add(64 * one.chain as u8),
                 }));
             }

@@ -131,7 +131,7 @@ mod tests {
         let filling = [("log in", 6), ("k", 1), ("l", 1)];
         let found = values(&names, &[], &filling).find_placeholders();
         assert_eq!(found, [0, 1, 2, 3, 4, 5]);
-        // Too few rows have the text, unless a page also has it in place of a known value.
+        // With so few rows, the text is no placeholder. It is one if a page also has it in place of a known value.
         let few = [("log in", 3), ("k", 1), ("l", 1), ("m", 5)];
         assert!(!values(&names, &[], &few).find_placeholders().contains(&0));
         assert_eq!(

@@ -9,7 +9,7 @@ use webfill_urls::{Url, site};
 pub struct TargetCondition {
     /// The host is one of these, or a subdomain of one.
     hosts: Vec<String>,
-    /// The path begins with one of these.
+    /// The path begins with one of these texts.
     path_prefixes: Vec<String>,
     /// The path is one of these.
     paths: Vec<String>,

@@ -34,7 +34,8 @@ use crate::sites::Turn;
 /// refused, and the page is rendered without it.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
-/// If the browser dies at this or a later delivery of a task, the task ends as `crashed`; before, it is retried.
+/// If the browser dies at an earlier delivery (hand-out) of a task than this one, the task is retried. From this
+/// delivery on, the task ends as `crashed`.
 const MAX_DELIVERIES: u32 = 8;
 
 /// Waits until the site may be requested and the name of its host is looked up, then for a tab of the browser. So the

@@ -58,7 +58,7 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> CssResult<Test> {
     parser.cursor.skip_space();
     let test = match name.as_str() {
         "not" => Test::Not(Box::new(any_of(parser.parse_list(Leading::Refused)?))),
-        // These two may have an empty list, which matches nothing.
+        // `:is()` and `:where()` may have an empty list, which matches nothing.
         "is" | "where" if parser.cursor.peek() == Some(')') => Test::Or(Vec::new()),
         "is" | "where" => any_of(parser.parse_list(Leading::Refused)?),
         "has" => Test::Or(

@@ -90,7 +90,8 @@ pub(crate) const DATE: Entry = Entry {
     },
 };
 
-/// Pages write hyphens that do not break a line, and minus signs, for the hyphen of ISO 8601.
+/// Replaces other hyphens and minus signs by the plain hyphen of ISO 8601. Pages write them, for example to keep a date
+/// on one line.
 fn with_plain_hyphens(text: Cow<'_, str>) -> Cow<'_, str> {
     const HYPHENS: [char; 3] = ['\u{2010}', '\u{2011}', '\u{2212}'];
     match text.contains(HYPHENS) {

@@ -67,7 +67,8 @@ impl OutputDev for PagesOutput {
         media_box: &MediaBox,
         art_box: Option<(f64, f64, f64, f64)>,
     ) -> Result<(), OutputError> {
-        // Each page gets a new output, because the output compares positions with those of the last character.
+        // Each page gets a new output. An old one would compare the position of the first character with that of the
+        // last character on the page before.
         self.page = PlainTextOutput::new(self.text.clone());
         self.page.begin_page(number, media_box, art_box)
     }

@@ -78,7 +78,7 @@ fn parse_object_number(bytes: &[u8]) -> Option<(u32, u16)> {
 
 /// An object found in the bytes of the file.
 struct PdfObject<'b> {
-    /// The dictionary of a stream, up to its closing brackets; otherwise the whole object.
+    /// For a stream, the bytes of its dictionary (`<< ... >>`); for any other object, all of its bytes.
     dictionary: &'b [u8],
     stream: Option<&'b [u8]>,
     end: usize,

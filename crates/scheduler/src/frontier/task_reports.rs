@@ -68,12 +68,12 @@ pub struct TasksAhead {
 /// The maximum number of tasks to count for one question, over all tasks that it concerns.
 pub const MOST_COUNTED: u64 = 10_000;
 
-/// The crawls with tasks at a site, among the crawls of a question.
+/// The crawls with tasks at a site, among the crawls that were asked about. Large numbers of them are checked in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrawlsAtSite {
     /// The crawls, the latest opened ones first.
     pub crawls: Vec<CrawlKey>,
-    /// How many crawls of the question were checked.
+    /// How many crawls were checked for this part.
     pub checked: u64,
     /// The last checked crawl; `None`: there are no further ones.
     pub next: Option<CrawlKey>,

@@ -13,8 +13,8 @@ const PARTS: u64 = 8;
 /// most of its time on them.
 const SHARE_OF_FILE: u64 = 8;
 
-/// However small the file, no snapshot is due for fewer bytes of records than the kept journal divided by this, or than
-/// [`LEAST_BYTES`], whichever is less.
+/// No snapshot is due while the records behind the last one are few: fewer bytes than [`LEAST_BYTES`], and than the
+/// size of the kept journal divided by this number.
 const SHARE_OF_KEPT: u64 = 4;
 const LEAST_BYTES: u64 = 32 << 20;
 

@@ -39,7 +39,8 @@ async fn a_paused_server_is_waited_for() {
     writer.finish(&*store).await;
 }
 
-/// Of three servers, the primary is first killed, and its successor is stopped. The other two are a majority.
+/// Of three servers, the primary is killed and restarted, and then the next primary is stopped. Each time the other two
+/// are a majority.
 #[needs(mongod)]
 #[tokio::test]
 async fn another_primary_takes_over_and_has_everything() {

@@ -39,7 +39,8 @@ pub(super) struct VolatileState {
     /// For each dispatcher that has not confirmed its links, the time when they are sent again.
     pub(super) again_ms: BTreeMap<usize, i64>,
     pub(super) outbox_len: u64,
-    /// For each crawl whose home is here, the dispatchers that have carried out the crawl's current version.
+    /// For each crawl that this dispatcher is responsible for, the dispatchers that have carried out its latest version:
+    /// that it is open, or that it is stopped.
     pub(super) confirmed: BTreeMap<CrawlNumber, BTreeSet<usize>>,
     /// The crawls that the core was asked to stop, each with whether it has stopped.
     pub(super) stops: BTreeMap<CrawlNumber, bool>,

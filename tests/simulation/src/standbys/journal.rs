@@ -156,7 +156,7 @@ impl Journal {
         self.records = self.records.split_off(&kept);
     }
 
-    /// Whether the record of this number is one of this epoch.
+    /// Whether the record with this number was added in this epoch.
     pub(super) fn is_of_epoch(&self, number: u64, epoch: u64) -> bool {
         self.epochs.get(&number) == Some(&epoch)
     }

@@ -24,7 +24,8 @@ const TURN: Duration = Duration::from_secs(30);
 /// How long a job may run. This is more than its CPU time, because it shares the processors with other processes.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The largest answer of a job, in bytes: a copy of 6 MiB as JSON, or the values of twenty pages.
+/// The largest answer of a job (a separate process that reads pages), in bytes. The copy of a page has up to 6 MiB, and
+/// is longer as JSON; the values of twenty pages must fit, too.
 const MOST_ANSWER: u64 = 48 << 20;
 
 /// How many bytes of a child's error output are kept. They are logged, and show why the child has ended.

@@ -6,7 +6,7 @@ pub(super) fn fixture_that_retries() -> Fixture {
     fixture_that_retries_in(tempfile::tempdir().unwrap())
 }
 
-/// A fixture that retries, in a folder that may already have a frontier.
+/// A fixture with waits before retries. The folder may already have a frontier.
 pub(super) fn fixture_that_retries_in(dir: TempDir) -> Fixture {
     let config = FrontierConfig {
         retries: RetryTable {

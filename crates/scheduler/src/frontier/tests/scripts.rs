@@ -237,7 +237,7 @@ fn at_a_site_without_browser_only_pages_whose_mapping_wants_one_are_handed_on() 
     fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     set_lane(&mut fixture, SiteLane::Fixed(Lane::Http));
-    // A worker of an earlier release, which does not know the rule.
+    // A worker of an earlier release does not know the rule for this site, and reports a page that needs a browser.
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
     let wanted = task_with_finding(&first, Finding::Wanted, "#app");
     assert!(matches!(

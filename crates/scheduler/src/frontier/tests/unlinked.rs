@@ -12,9 +12,11 @@ fn watch_fixture() -> Fixture {
     })
 }
 
-/// What a nightly run finds, and how the checked pages answer.
+/// The web during a nightly run.
 struct Night<'n> {
+    /// The URLs that the run finds.
     links: &'n [&'n str],
+    /// The URLs whose pages are gone.
     missing: &'n [&'n str],
 }
 
