@@ -97,6 +97,48 @@ fn info_of_an_application_tallies_its_crawls() {
 }
 
 #[test]
+fn names_that_do_not_exist_are_refused_with_a_similar_name() {
+    let fleet = fleet_with_blocked_sites(&["a.example"]);
+    fleet.feed(&serve_pages(&fleet, "a.example", 2, "spring"));
+    for (args, part) in [
+        (vec!["info", APP, "sprin"], "did you mean `spring`?"),
+        (vec!["stop", APP, "sprnig"], "did you mean `spring`?"),
+        (vec!["pause", APP, "sprin"], "did you mean `spring`?"),
+        (
+            vec!["resume", APP, "autumn"],
+            "its latest crawl is `spring`",
+        ),
+        (
+            vec!["retry", APP, "sprin", "--outcome", "timeout"],
+            "did you mean `spring`?",
+        ),
+        (vec!["prune", APP, "sprin"], "did you mean `spring`?"),
+        (vec!["info", "tset"], "no application `tset`"),
+        (vec!["info", "spring"], "webfill info test spring"),
+        (
+            vec![
+                "why",
+                "http://a.example/1",
+                "--app",
+                APP,
+                "--crawl",
+                "sprin",
+            ],
+            "no crawl `sprin`",
+        ),
+    ] {
+        let args: Vec<&str> = args;
+        let run = fleet.run(&args).expect_code(1);
+        let part = part.replace(" test ", &format!(" {APP} "));
+        assert!(
+            run.one_sentence().contains(&part),
+            "{args:?}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
 fn no_request_starts_after_a_stop_was_answered() {
     let mut fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.01")]);
     fleet.add_supervisor("two");

@@ -102,6 +102,58 @@ fn broken_and_refused_lines_are_reported_by_number_and_the_others_are_fed() {
 }
 
 #[test]
+fn files_of_another_kind_are_refused_with_the_command_for_them() {
+    let fleet = Fleet::start_dispatcher_only(&[]);
+    for (name, content, part) in [
+        (
+            "table.csv",
+            &b"id,url,name\n1,http://a.example/,\n"[..],
+            "webfill fill",
+        ),
+        (
+            "urls.txt",
+            b"http://a.example/\nhttp://b.example/\n",
+            "webfill crawl --seeds",
+        ),
+        (
+            "array.json",
+            b"[\n{\"url\": \"http://a.example/\"}\n]\n",
+            "jq -c '.[]'",
+        ),
+        (
+            "records.jsonl",
+            b"{\"id\": \"1\", \"urls\": [\"http://a.example/\"]}\n",
+            "is a record",
+        ),
+        ("binary", b"\x7fELF\x02\0\0\0\xff\xfe\n", "line 1"),
+    ] {
+        let file = fleet.work.write(name, content);
+        let run = fleet
+            .run(&["feed", file.to_str().expect("plain")])
+            .expect_code(2);
+        let sentence = run.one_sentence();
+        assert!(
+            sentence.contains(part) && sentence.contains(name),
+            "{sentence}"
+        );
+    }
+    let folder = fleet.work.path("").display().to_string();
+    let run = fleet.run(&["feed", &folder]).expect_code(2);
+    assert!(
+        run.one_sentence().contains("name a file of JSON lines"),
+        "{}",
+        run.stderr
+    );
+    let run = fleet.run(&["feed", "http://a.example/"]).expect_code(2);
+    assert!(run.one_sentence().contains("is a URL"), "{}", run.stderr);
+    let empty = fleet.work.write("empty.jsonl", "\n");
+    let run = fleet
+        .run(&["feed", empty.to_str().expect("plain")])
+        .expect_code(0);
+    assert!(run.stderr.contains("it is empty"), "{}", run.stderr);
+}
+
+#[test]
 fn a_refused_request_ends_the_command_with_one_and_its_reason() {
     let fleet = Fleet::start_dispatcher_only(&[]);
     let request = request_with("http://a.example/", "c", json!({"maxdepth": -1}));

@@ -89,6 +89,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
         .block_on(open_existing(&uri))
         .map_err(Fault::error)?;
     let mut after = 0;
+    let mut has_printed = false;
     let mut reported_at: Option<Instant> = None;
     loop {
         let read = runtime.block_on(store.content_changes(&filter, after, AT_ONCE));
@@ -99,6 +100,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
             Ok(changes) => {
                 reported_at = None;
                 for change in changes {
+                    has_printed = true;
                     print_change(&change, options.json)?;
                     after = change.number;
                 }
@@ -115,8 +117,27 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
             continue;
         }
         if !options.follow || !signals::sleep_unless_interrupted(POLL_EVERY) {
+            if !has_printed {
+                report_nothing(&filter, is_of_watch, &uri);
+            }
             return Ok(ExitStatus::Done);
         }
+    }
+}
+
+/// Reports that nothing was printed, because the user may have mistyped a name.
+fn report_nothing(filter: &ChangeFilter, is_of_watch: bool, uri: &StoreUri) {
+    let of_crawl = if is_of_watch { "watch" } else { "crawl" };
+    let app = filter.app_id.as_ref().filter(|_| !is_of_watch);
+    let app = app.map(|id| format!("the application `{id}`"));
+    let crawl = filter.crawl_id.as_ref();
+    let crawl = crawl.map(|id| format!("the {of_crawl} `{id}`"));
+    let named: Vec<String> = app.into_iter().chain(crawl).collect();
+    if !named.is_empty() {
+        webfill_service::say!(
+            "webfill: {uri} has no such changes of {}",
+            named.join(" and ")
+        );
     }
 }
 

@@ -10,6 +10,7 @@ mod connection;
 mod drain;
 mod dump;
 mod feed;
+mod feed_input;
 mod local_site;
 mod progress;
 mod prune;

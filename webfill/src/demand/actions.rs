@@ -56,7 +56,20 @@ pub fn print_info(options: ActionOptions) -> Result<ExitStatus, Fault> {
             answer["next"] = next;
         }
     }
+    if let Some(unknown) = answer.get("unknown") {
+        return Err(Fault::error(unknown_application(&options.app_id, unknown)));
+    }
     print_answer(&answer, options.json, render_info)
+}
+
+/// The message about an application without any crawl. Often it is a crawl's id, or misspelt.
+fn unknown_application(app_id: &str, unknown: &Value) -> String {
+    let advice = match (unknown["crawl_of"].as_str(), unknown["similar"].as_str()) {
+        (Some(app), _) => format!("it is a crawl of `{app}`: webfill info {app} {app_id}"),
+        (None, Some(similar)) => format!("did you mean `{similar}`?"),
+        (None, None) => String::from("nothing was fed for it"),
+    };
+    without_control_characters(&format!("no application `{app_id}`: {advice}"))
 }
 
 fn remove_key(answer: &mut Value, key: &str) -> Option<Value> {

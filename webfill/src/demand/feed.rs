@@ -13,6 +13,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::batches::{BadLine, Batches};
 use super::connection::{Connection, ConnectionOptions};
+use super::feed_input::{check_first_line, is_url};
 use super::tally::Tally;
 use crate::cli::ProgressStyle;
 use crate::progress::FeedProgress;
@@ -66,12 +67,23 @@ pub fn feed(options: FeedOptions) -> Result<ExitStatus, Fault> {
 }
 
 fn open_batches(path: &Path) -> Result<Batches, Fault> {
-    let lines = Lines::open(path).map_err(|reason| {
+    let shown = path.display();
+    if is_url(&path.to_string_lossy()) {
+        return Err(Fault::usage(format!(
+            "`{shown}` is a URL; a crawl request is JSON: \
+             webfill feed '{{\"url\": \"{shown}\", \"appid\": \"APP\", \"crawlid\": \"CRAWL\"}}'"
+        )));
+    }
+    let mut lines = Lines::open(path).map_err(|reason| {
+        let advice = match path.is_dir() {
+            true => ", name a file of JSON lines",
+            false => "",
+        };
         Fault::usage(format!(
-            "cannot read crawl requests from {}: {reason}",
-            path.display()
+            "cannot read crawl requests from {shown}: {reason}{advice}"
         ))
     })?;
+    check_first_line(path, &mut lines)?;
     Ok(Batches::new(lines))
 }
 

@@ -29,7 +29,20 @@ pub struct WhyOptions {
 pub fn print_why(options: WhyOptions) -> Result<ExitStatus, Fault> {
     let (app, crawl) = (options.app.as_deref(), options.crawl.as_deref());
     let answer = request_why(&options.connection, &options.url, app, crawl)?;
+    if answer["crawls"].as_array().is_some_and(Vec::is_empty) && (app.is_some() || crawl.is_some())
+    {
+        return Err(Fault::error(unknown_crawl(app, crawl)));
+    }
     print_answer(&answer, options.json, format_answer)
+}
+
+fn unknown_crawl(app: Option<&str>, crawl: Option<&str>) -> String {
+    let subject = match (app, crawl) {
+        (Some(app), Some(crawl)) => format!("crawl `{crawl}` of the application `{app}`"),
+        (None, Some(crawl)) => format!("crawl `{crawl}`"),
+        (app, None) => format!("crawl of the application `{}`", app.unwrap_or_default()),
+    };
+    format!("no {subject}: check --app and --crawl; `webfill status` counts the known crawls")
 }
 
 /// Asks the dispatcher about a URL in all crawls. Each request covers only some of the crawls.

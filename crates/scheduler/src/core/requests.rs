@@ -183,9 +183,13 @@ impl Core {
     ) -> Result<Reply, FrontierError> {
         let client = &requester.client;
         match action {
-            Action::Info(question) => {
-                info::answer_info(&mut self.cx, &mut self.reports, &question, now_ms)
-            }
+            Action::Info(question) => info::answer_info(
+                &mut self.cx,
+                &mut self.reports,
+                &question,
+                &requester.rights,
+                now_ms,
+            ),
             Action::Stop(subject) => self.closing.stop_crawl(&mut self.cx, client, subject),
             Action::Pause(subject) => {
                 pausing::pause(&mut self.cx, &mut self.waiting, client, subject)

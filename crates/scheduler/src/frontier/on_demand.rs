@@ -23,6 +23,32 @@ impl Crawls<'_> {
         })
     }
 
+    /// The ids of the latest crawls of an application, at most `most`.
+    pub fn latest_ids(&mut self, app_id: &str, most: usize) -> Result<Vec<String>, FrontierError> {
+        self.0.run("list the crawls of an application", |cx| {
+            let sql = "SELECT crawl_id FROM crawls WHERE app_id = ?1 ORDER BY id DESC LIMIT ?2";
+            let mut select = cx.db.prepare_cached(sql)?;
+            let ids = select.query_map(params![app_id, most as i64], |row| row.get(0))?;
+            ids.collect()
+        })
+    }
+
+    /// The applications that have crawls, at most `most`. Each step of the search jumps to the next application, so
+    /// that the number of crawls does not matter.
+    pub fn applications(&mut self, most: usize) -> Result<Vec<String>, FrontierError> {
+        self.0.run("list the applications", |cx| {
+            let sql = "WITH RECURSIVE apps (id) AS (
+                         SELECT min(app_id) FROM crawls
+                         UNION ALL
+                         SELECT (SELECT min(app_id) FROM crawls WHERE app_id > apps.id) FROM apps
+                         WHERE apps.id IS NOT NULL)
+                       SELECT id FROM apps WHERE id IS NOT NULL LIMIT ?1";
+            let mut select = cx.db.prepare_cached(sql)?;
+            let ids = select.query_map([most as i64], |row| row.get(0))?;
+            ids.collect()
+        })
+    }
+
     /// Registers a crawl, or replaces the spec of a `known` one, whose counters and tasks stay as they are. A crawl
     /// that had expired continues.
     pub fn upsert(

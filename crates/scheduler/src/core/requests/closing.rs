@@ -90,7 +90,7 @@ impl ClosingCrawls {
     ) -> Result<Reply, FrontierError> {
         let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
         let Some(crawl) = cx.frontier.crawls().find(&subject.app_id, crawl_id)? else {
-            return Ok(unknown_crawl_refusal().into());
+            return Ok(unknown_crawl_refusal(cx, &subject.app_id, crawl_id)?.into());
         };
         if self.count_waiting_clients() >= MOST_WAITING {
             let why = "too many stops in progress: try again later";

@@ -4,8 +4,11 @@
 use serde_json::{Map, Value, json};
 use webfill_api::{InfoQuestion, Spider, Subject};
 use webfill_wire::CrawlKey;
+use webfill_wire::keys::Rights;
 
-use super::crawl_answers::{action_answer, spider_of, state_name, unknown_crawl_refusal};
+use super::crawl_answers::{
+    action_answer, spider_of, state_name, unknown_application, unknown_crawl_refusal,
+};
 use super::reply::Reply;
 use super::{limits, scripts};
 use crate::core::context::Context;
@@ -19,14 +22,27 @@ pub(super) fn answer_info(
     cx: &mut Context,
     reports: &mut ReportCache,
     question: &InfoQuestion,
+    rights: &Rights,
     now_ms: i64,
 ) -> Result<Reply, FrontierError> {
     let subject = &question.subject;
     let answer = match &subject.crawl_id {
-        None => app_info(cx, reports, subject, question.after.as_deref(), now_ms)?,
+        None => {
+            let mut answer = app_info(cx, reports, subject, question.after.as_deref(), now_ms)?;
+            // Scrapy Cluster answers with zeros, so an unknown application is no refusal here.
+            if cx
+                .frontier
+                .crawls()
+                .latest_ids(&subject.app_id, 1)?
+                .is_empty()
+            {
+                answer["unknown"] = unknown_application(cx, &subject.app_id, rights)?;
+            }
+            answer
+        }
         Some(crawl_id) => match cx.frontier.crawls().find(&subject.app_id, crawl_id)? {
             Some(crawl) => crawl_info(cx, reports, crawl, subject, now_ms)?,
-            None => return Ok(unknown_crawl_refusal().into()),
+            None => return Ok(unknown_crawl_refusal(cx, &subject.app_id, crawl_id)?.into()),
         },
     };
     cx.publish_notification(&subject.app_id, &answer);

@@ -61,7 +61,7 @@ impl Core {
             return Ok(None);
         };
         let Some(crawl) = self.cx.frontier.crawls().find(app_id, crawl_id)? else {
-            return Ok(Some(unknown_crawl_refusal()));
+            return unknown_crawl_refusal(&mut self.cx, app_id, crawl_id).map(Some);
         };
         if let Some(why) = self.in_use_reason(crawl) {
             return Ok(Some(Refusal::temporary("$.crawlid", why)));

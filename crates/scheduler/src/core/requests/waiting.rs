@@ -113,7 +113,9 @@ impl WaitingAnswers {
             let (app_id, answer) = match one.kind {
                 AnswerKind::Pause(crawl, subject) => {
                     let answer = crawl_answers::pause_answer(cx, "pause", crawl, &subject, now_ms);
-                    let answer = ignore_pruned(answer, unknown_crawl_refusal().to_answer())?;
+                    let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
+                    let unknown = unknown_crawl_refusal(cx, &subject.app_id, crawl_id)?;
+                    let answer = ignore_pruned(answer, unknown.to_answer())?;
                     (Some(subject.app_id), answer)
                 }
                 AnswerKind::Site(action) => (None, sites::site_rule_answer(cx, &action, now_ms)?),

@@ -29,9 +29,9 @@ impl Watches {
         }
         let name = action.order.name();
         if let Some(watch) = required_watch_of(&action.order)
-            && !self.is_permitted(watch, rights)
+            && (!self.is_permitted(watch, rights) || !self.may_exist(watch, &action.order))
         {
-            return Ok(unknown_watch_refusal().to_answer());
+            return Ok(self.refuse_unknown_watch(watch, rights).to_answer());
         }
         // Check the watches soon, because any action may change their due times.
         self.check_at_ms = now_ms;
@@ -121,6 +121,27 @@ impl Watches {
         match self.by_name.get(watch) {
             Some(watched) => rights.permits_app(&watched.watch.app),
             None => !rights.is_limited_to_apps(),
+        }
+    }
+
+    /// Whether a watch may exist. A watch that could not be read at the start can only be removed.
+    fn may_exist(&self, watch: &str, order: &WatchOrder) -> bool {
+        self.by_name.contains_key(watch) || matches!(order, WatchOrder::Remove(_))
+    }
+
+    /// The refusal of an order about a watch that does not exist. It names a watch with a similar name if the sender may
+    /// know about it.
+    fn refuse_unknown_watch(&self, name: &str, rights: &Rights) -> Refusal {
+        let permitted = self.by_name.iter();
+        let permitted = permitted.filter(|(_, watched)| rights.permits_app(&watched.watch.app));
+        let names = permitted.map(|(name, _)| name.as_str());
+        let edits = (name.chars().count() / 3).clamp(1, 3);
+        match webfill_api::nearest_known_name(name, names, edits) {
+            Some(near) => Refusal::new(
+                "$.name",
+                format!("no watch of this name; did you mean `{near}`?"),
+            ),
+            None => unknown_watch_refusal(),
         }
     }
 
