@@ -61,6 +61,6 @@ pub use kind::{Kind, to_utc};
 pub use reader::{TableReader, open, open_sheet};
 pub use sample::Sample;
 pub use shape::Shape;
-pub use text::decode_file_text;
+pub use text::{Utf16Reader, decode_file_text};
 pub use understand::{ColumnChoices, Field, Reasons, Understanding, UrlColumn, infer_structure};
 pub use write::{ChangeCell, FillGap, WrittenTable, write_changed_table, write_filled_table};

@@ -15,6 +15,7 @@ pub use encoding::decode_file_text;
 pub(crate) use encoding::{decode, encode, guess_legacy, is_valid};
 pub(crate) use sink::TextSink;
 pub(crate) use source::TextSource;
+pub use utf16::Utf16Reader;
 
 use crate::cell::{Cell, Column};
 use crate::error::{Refusal, RowFault, beginning};

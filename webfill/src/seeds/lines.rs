@@ -1,4 +1,4 @@
-//! The lines of an input. They are numbered, limited in length, and decompressed if necessary.
+//! The lines of an input. They are numbered, limited in length, and decompressed if necessary. UTF-16 is read as UTF-8.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use webfill_table::Utf16Reader;
 use webfill_urls::chained_hash;
 
 /// The longest line that is read, in bytes. A longer one counts as broken.
@@ -91,18 +92,25 @@ impl Lines {
 
     /// Reads the lines of an input whose first bytes are `beginning`. `input` still returns these bytes.
     fn from_text(beginning: &[u8], mut input: Box<dyn Read + Send>) -> Result<Lines, String> {
-        match beginning {
-            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                return Err(String::from("UTF-16: save it as UTF-8"));
+        // The length of the byte order mark, and whether the bytes of UTF-16 are in big-endian order. Without a mark, its
+        // ASCII characters show by their zero bytes.
+        let (mark, utf16) = match beginning {
+            [0xff, 0xfe, 0, 0] | [0, 0, 0xfe, 0xff] => {
+                return Err(String::from("UTF-32: save it as UTF-8"));
             }
-            [0xef, 0xbb, 0xbf] => {
-                let mut mark = [0; 3];
-                input
-                    .read_exact(&mut mark)
-                    .map_err(|error| error.to_string())?;
-            }
-            _ => {}
-        }
+            [0xff, 0xfe, ..] => (2, Some(false)),
+            [0xfe, 0xff, ..] => (2, Some(true)),
+            [0xef, 0xbb, 0xbf, ..] => (3, None),
+            [1..=255, 0, 1..=255, 0] => (0, Some(false)),
+            [0, 1..=255, 0, 1..=255] => (0, Some(true)),
+            _ => (0, None),
+        };
+        let skipped = io::copy(&mut input.by_ref().take(mark), &mut io::sink());
+        skipped.map_err(|error| error.to_string())?;
+        let input: Box<dyn Read + Send> = match utf16 {
+            Some(is_big_endian) => Box::new(Utf16Reader::new(input, is_big_endian)),
+            None => input,
+        };
         Ok(Lines {
             input: Box::new(BufReader::with_capacity(BUFFER_BYTES, input)),
             unread: VecDeque::new(),
@@ -195,10 +203,10 @@ impl Lines {
     }
 }
 
-/// Reads the first three bytes of an input. Also returns the whole input, which still includes them.
+/// Reads the first four bytes of an input. Also returns the whole input, which still includes them.
 fn peek_beginning(mut input: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
-    let mut beginning = Vec::with_capacity(3);
-    input.by_ref().take(3).read_to_end(&mut beginning)?;
+    let mut beginning = Vec::with_capacity(4);
+    input.by_ref().take(4).read_to_end(&mut beginning)?;
     let whole = io::Cursor::new(beginning.clone()).chain(input);
     Ok((beginning, Box::new(whole)))
 }

@@ -428,7 +428,7 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
             .unwrap()
             .ends_with("is a folder")
     );
-    assert!(refusal("s", b"\xff\xfeh\0t\0").contains("UTF-16"));
+    assert!(refusal("s", b"\xff\xfe\0\0h\0\0\0").contains("UTF-32"));
     assert!(refusal("s.gz", &gzip(b"x")[..6]).contains("broken gzip"));
     assert!(refusal("s.json", b"[\n{\"url\": \"https://a.example/\"}]").contains("jq -c"));
     assert!(refusal("s.csv", b"").contains("no header"));
@@ -452,5 +452,35 @@ fn a_cell_of_invisible_characters_is_empty() {
         assert_eq!(seed.want, ["name"], "{blank:?}");
         assert_eq!(seed.urls, ["http://t.example/a"]);
         assert_eq!(seed.fields.unwrap()["name"], serde_json::Value::Null);
+    }
+}
+
+#[test]
+fn seeds_in_utf16_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = |text: &str, is_big: bool| -> Vec<u8> {
+        let units = text.encode_utf16();
+        let order = |unit: u16| {
+            if is_big {
+                unit.to_be_bytes()
+            } else {
+                unit.to_le_bytes()
+            }
+        };
+        units.flat_map(order).collect()
+    };
+    let list = "https://a.example/é\r\n# comment\r\nhttps://b.example/\r\n";
+    let table = "id,url,name\n1,https://a.example/%C3%A9,\n2,https://b.example/,x\n";
+    for mark in ["", "\u{feff}"] {
+        for is_big in [false, true] {
+            for text in [list, table] {
+                let path = folder.path().join("seeds");
+                std::fs::write(&path, bytes(&format!("{mark}{text}"), is_big)).unwrap();
+                let seeds = SeedReader::open(&path, NOW_MS).unwrap();
+                let urls: Vec<String> = seeds.flat_map(|seed| seed.unwrap().urls).collect();
+                let expected = ["https://a.example/%C3%A9", "https://b.example/"];
+                assert_eq!(urls, expected, "{text} {is_big}");
+            }
+        }
     }
 }

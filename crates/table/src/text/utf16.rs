@@ -5,8 +5,8 @@
 
 use std::io::{self, Read};
 
-/// Reads UTF-16 as UTF-8.
-pub(super) struct Utf16Reader<R> {
+/// Reads UTF-16 as UTF-8. An unpaired surrogate (half of a character) becomes three bytes that are not valid UTF-8.
+pub struct Utf16Reader<R> {
     input: R,
     is_big_endian: bool,
     /// Bytes of the input that are not a whole character yet.
@@ -17,7 +17,8 @@ pub(super) struct Utf16Reader<R> {
 }
 
 impl<R: Read> Utf16Reader<R> {
-    pub(super) fn new(input: R, is_big_endian: bool) -> Utf16Reader<R> {
+    /// A reader of an input without a byte order mark.
+    pub fn new(input: R, is_big_endian: bool) -> Utf16Reader<R> {
         Utf16Reader {
             input,
             is_big_endian,
