@@ -429,7 +429,7 @@ fn explain_failure(found: &LearnedField) -> String {
     }
     let tried = found.candidates.len();
     format!(
-        "{tried} candidates were tried, and none reads a known value without contradicting what was said"
+        "{tried} candidates were tried, and none reads a known value without contradicting the given examples"
     )
 }
 

@@ -6,34 +6,32 @@
 //! rows and nothing else (`select`). Fields are learned from each row as from a page, starting at the row (`roots`).
 //! Rows may also be objects (`objects`), and a field may occur only once for all rows of a page (`shared`).
 
+mod fields;
 mod key;
 mod likeness;
 mod objects;
 mod paging;
 mod prepared_page;
 mod roots;
+mod rule;
 mod select;
 mod shared;
 mod standing;
 mod target;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use webfill_document::{Document, NodeRef};
+use webfill_document::Document;
 use webfill_urls::Url;
 
+use self::fields::learn_fields;
 use self::prepared_page::{ListPage, PreparedPage};
-use self::roots::Shape;
-use crate::conflicts;
-use crate::evaluate::{self, RowReader};
-use crate::field::{LearnedField, learn_field};
+use self::rule::{RowNode, Rule, likeliest_rule, rule_of_elements};
+use crate::evaluate;
 use crate::fold::KnownValue;
 use crate::groups::group_pages;
-use crate::known;
-use crate::labels::{Labels, Leaks};
 use crate::learning::{self, field_json, parse_pages};
-use crate::page_group::Group;
 use crate::places::Places;
 use crate::report;
 use crate::types::{
@@ -44,10 +42,6 @@ use crate::url_patterns;
 
 /// The most pages of one layout that are used for learning.
 const MOST_PAGES: usize = 20;
-
-/// The most known rows that are used for learning, and the most other rows.
-const MOST_KNOWN: usize = 80;
-const MOST_OTHERS: usize = 120;
 
 /// If a field of rows has a lower confidence than this, values that occur once on the page are tried for it.
 const SURE: f64 = 0.9;
@@ -208,29 +202,6 @@ impl Listing {
     }
 }
 
-/// A row of a page, prepared for learning.
-struct PreparedRow<'d> {
-    sheet: usize,
-    position: usize,
-    what: RowNode<'d>,
-    known: Option<usize>,
-}
-
-enum RowNode<'d> {
-    Element(NodeRef<'d>),
-    Object(Value),
-}
-
-/// The rule that selects rows.
-struct Rule<'d> {
-    select: Vec<Value>,
-    anchor: String,
-    shape: Shape,
-    rows: Vec<PreparedRow<'d>>,
-    /// How well a rule that is learned from one half of the known rows selects the other half.
-    confidence: f64,
-}
-
 fn learn_group(
     pages: &[Page],
     rows: &[Vec<KnownRow>],
@@ -241,7 +212,7 @@ fn learn_group(
     let sheets = prepare_pages(pages, rows, chosen, &documents);
     let known: usize = sheets.iter().map(|sheet| sheet.list.rows.len()).sum();
     let rule = likeliest_rule(&sheets).ok_or_else(|| {
-        format!("the values of {known} known records do not stand side by side, in elements or objects of their own")
+        format!("the values of {known} known records are not next to each other, in separate elements or objects")
     })?;
     let matched = rule.rows.iter().filter(|row| row.known.is_some()).count();
     let mut fields = learn_fields(&sheets, &rule, task);
@@ -345,281 +316,4 @@ fn finish_listing(
         parsers,
         further,
     })
-}
-
-/// The likeliest way to select rows: as elements, or as objects if these contain more known values.
-fn likeliest_rule<'d>(sheets: &[PreparedPage<'d>]) -> Option<Rule<'d>> {
-    let standings = standing::locate_records(sheets);
-    let elements = rule_of_elements(sheets, &standings);
-    let objects = objects::find(sheets);
-    let values: usize = sheets
-        .iter()
-        .flat_map(|sheet| sheet.list.rows)
-        .map(|row| row.known_values().len())
-        .sum();
-    let of_elements = elements
-        .as_ref()
-        .map_or(0.0, |(_, read)| *read as f64 / values.max(1) as f64);
-    match (elements, objects) {
-        (Some((rule, _)), Some(objects)) if of_elements + 0.02 >= objects.coverage => Some(rule),
-        (_, Some(objects)) => Some(rule_of_objects(objects)),
-        (elements, None) => elements.map(|(rule, _)| rule),
-    }
-}
-
-fn rule_of_objects<'d>(objects: objects::Objects) -> Rule<'d> {
-    let mut rows = Vec::new();
-    for (sheet, (values, known)) in objects.rows.into_iter().zip(objects.known).enumerate() {
-        let of_sheet = values.into_iter().zip(known).enumerate();
-        rows.extend(of_sheet.map(|(position, (value, known))| PreparedRow {
-            sheet,
-            position,
-            what: RowNode::Object(value),
-            known,
-        }));
-    }
-    let anchor = match objects.select[0]["type"].as_str() {
-        Some("json_ld") => "linked data",
-        _ => "JSON of the page",
-    };
-    Rule {
-        anchor: anchor.to_owned(),
-        select: objects.select,
-        shape: Shape {
-            width: 1,
-            first: None,
-        },
-        rows,
-        confidence: 1.0,
-    }
-}
-
-/// The likeliest rule that selects elements, and how many known values are in the rows of their records.
-fn rule_of_elements<'d>(
-    sheets: &[PreparedPage<'d>],
-    standings: &[standing::RecordElements<'d>],
-) -> Option<(Rule<'d>, usize)> {
-    let (layout, target, selected) = select_by_layout(sheets, standings)?;
-    let width = match layout.is_wide {
-        true => 1 + target.tails,
-        false => 1,
-    };
-    let mut rows = Vec::new();
-    let mut read = 0;
-    for (sheet, elements) in selected.rows.iter().enumerate() {
-        for (position, element) in elements.iter().enumerate() {
-            let is_it = |(number, head): &&(usize, NodeRef<'d>)| {
-                standings[*number].sheet == sheet && head == element
-            };
-            let standing = layout
-                .heads
-                .iter()
-                .find(is_it)
-                .map(|(number, _)| &standings[*number]);
-            read += standing.map_or(0, |standing| {
-                let row = target::row_elements(*element, width);
-                let holds = |node: &NodeRef<'d>| row.iter().any(|part| part.contains(*node));
-                standing
-                    .values
-                    .iter()
-                    .filter(|nodes| nodes.iter().any(holds))
-                    .count()
-            });
-            rows.push(PreparedRow {
-                sheet,
-                position,
-                what: RowNode::Element(*element),
-                known: standing.map(|standing| standing.row),
-            });
-        }
-    }
-    let confidence = confidence(sheets, standings, &layout, selected.f1);
-    let rule = Rule {
-        select: vec![json!({"type": "xpath", "parameters": {"expression": selected.expression}})],
-        anchor: selected.anchor.name().to_owned(),
-        shape: Shape {
-            width,
-            first: selected.first,
-        },
-        rows,
-        confidence,
-    };
-    Some((rule, read))
-}
-
-type Selection<'d> = (
-    standing::Layout<'d>,
-    target::Target<'d>,
-    select::RowSelector<'d>,
-);
-
-fn select_by_layout<'d>(
-    sheets: &[PreparedPage<'d>],
-    standings: &[standing::RecordElements<'d>],
-) -> Option<Selection<'d>> {
-    let layout = standing::likeliest_layout(standings)?;
-    let target = target::Target::new(sheets, standings, &layout);
-    let values = sheets
-        .iter()
-        .flat_map(|sheet| sheet.list.rows)
-        .flat_map(KnownRow::known_values);
-    let leaks = Leaks::new(values.map(|wanted| wanted.folded));
-    let selected = select::select(sheets, standings, &layout, &target, &leaks)?;
-    Some((layout, target, selected))
-}
-
-/// The confidence of a rule. It is `f1` times the share of known rows that are selected by a rule learned from the
-/// other half of them.
-fn confidence<'d>(
-    sheets: &[PreparedPage<'d>],
-    standings: &[standing::RecordElements<'d>],
-    layout: &standing::Layout<'d>,
-    f1: f64,
-) -> f64 {
-    if layout.heads.len() < 2 * ENOUGH - 2 {
-        return f1;
-    }
-    let (mut right, mut all) = (0usize, 0usize);
-    for half in 0..2 {
-        let is_shown = |number: usize| number % 2 == half;
-        let shown: Vec<standing::RecordElements<'d>> = standings
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| is_shown(*number))
-            .map(|(_, standing)| standing.clone())
-            .collect();
-        let found = select_by_layout(sheets, &shown).map(|(_, _, selected)| selected.rows);
-        let withheld = layout.heads.iter().filter(|(number, _)| !is_shown(*number));
-        for (number, head) in withheld {
-            let rows = found.as_ref().map(|rows| &rows[standings[*number].sheet]);
-            all += 1;
-            right += usize::from(rows.is_some_and(|rows| rows.contains(head)));
-        }
-    }
-    (f1 * 1_000.0 * right as f64 / all.max(1) as f64).round() / 1_000.0
-}
-
-/// Learns the fields of rows from each row as from a page.
-fn learn_fields(
-    sheets: &[PreparedPage<'_>],
-    rule: &Rule<'_>,
-    task: &RowsTask,
-) -> Vec<(&'static str, FieldReport)> {
-    let rows = choose_rows(&rule.rows);
-    let heads: BTreeMap<usize, HashSet<usize>> = head_positions(&rule.rows);
-    let of_rows: Vec<Page> = rows
-        .iter()
-        .map(|row| row_as_page(sheets, row, rule, &heads))
-        .collect();
-    let places = rows.iter().zip(&of_rows).map(|(row, page)| {
-        let document = sheets[row.sheet].document;
-        match &row.what {
-            RowNode::Element(element) => {
-                let roots = roots::roots_of_row(*element, &rule.shape, &heads[&row.sheet]);
-                Places::from_row(page, document, roots)
-            }
-            RowNode::Object(value) => Places::from_object(page, document, value),
-        }
-    });
-    let places: Vec<Places<'_>> = places.collect();
-    let values = known::folded_values(of_rows.iter());
-    let leaks = Leaks::new(values.into_iter());
-    let labels = Labels::new(&places, &leaks);
-    let group = Group {
-        pages: places,
-        labels,
-        leaks,
-        rows: Some(RowReader {
-            select: rule.select.clone(),
-            pages: sheets.iter().map(|sheet| sheet.list.page).collect(),
-            rows: rows.iter().map(|row| (row.sheet, row.position)).collect(),
-        }),
-    };
-    let mut all: Vec<(String, LearnedField)> = Vec::new();
-    for field in known::fields_to_learn(&of_rows, &task.task.fields) {
-        let (labels, pointed) = known::labels_and_pointed_places(&group.pages, &field);
-        if labels.iter().any(|label| !label.wanted.is_empty()) {
-            let found = learn_field(&group, labels, &pointed, None, &task.task.limits);
-            all.push((field, found));
-        }
-    }
-    conflicts::resolve_conflicts(&mut all);
-    let reports = all
-        .iter()
-        .map(|(field, found)| ("row", report::field_report(field, found, &group)));
-    reports.collect()
-}
-
-fn choose_rows<'r, 'd>(rows: &'r [PreparedRow<'d>]) -> Vec<&'r PreparedRow<'d>> {
-    let (mut known, mut others) = (0, 0);
-    let is_taken = |row: &&PreparedRow<'_>| {
-        let (count, most) = match row.known {
-            Some(_) => (&mut known, MOST_KNOWN),
-            None => (&mut others, MOST_OTHERS),
-        };
-        *count += 1;
-        *count <= most
-    };
-    rows.iter().filter(is_taken).collect()
-}
-
-fn head_positions(rows: &[PreparedRow<'_>]) -> BTreeMap<usize, HashSet<usize>> {
-    let mut heads: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
-    for row in rows {
-        let of_sheet = heads.entry(row.sheet).or_default();
-        if let RowNode::Element(element) = row.what {
-            of_sheet.insert(element.position());
-        }
-    }
-    heads
-}
-
-/// Makes a page of a row, with the row's known values, and the nodes in it that a person pointed at.
-fn row_as_page(
-    sheets: &[PreparedPage<'_>],
-    row: &PreparedRow<'_>,
-    rule: &Rule<'_>,
-    heads: &BTreeMap<usize, HashSet<usize>>,
-) -> Page {
-    let sheet = &sheets[row.sheet];
-    let mut url = sheet.list.page.url.clone();
-    url.set_fragment(Some(&format!("row-{}", row.position)));
-    let known = row.known.map(|known| &sheet.list.rows[known]);
-    let mut page = Page {
-        url,
-        kind: sheet.list.page.kind,
-        text: String::new(),
-        record: known.and_then(|known| known.record.clone()),
-        known: known.map(|known| known.known.clone()).unwrap_or_default(),
-        said: BTreeMap::new(),
-    };
-    let RowNode::Element(element) = row.what else {
-        return page;
-    };
-    let own = heads.get(&row.sheet);
-    let parts = target::row_elements(element, rule.shape.width).into_iter();
-    let parts: Vec<NodeRef<'_>> = parts
-        .take_while(|part| {
-            *part == element || own.is_none_or(|own| !own.contains(&part.position()))
-        })
-        .collect();
-    let is_within = |path: &&String| {
-        let node = standing::element_at_path(sheet, path);
-        node.is_some_and(|node| parts.iter().any(|part| part.contains(node)))
-    };
-    for (field, said) in &sheet.list.page.said {
-        let mut of_row = said.clone();
-        of_row.nodes = said.nodes.iter().filter(is_within).cloned().collect();
-        of_row.rejected_nodes = said
-            .rejected_nodes
-            .iter()
-            .filter(is_within)
-            .cloned()
-            .collect();
-        of_row.absent = false;
-        if !of_row.nodes.is_empty() || !of_row.rejected_nodes.is_empty() {
-            page.said.insert(field.clone(), of_row);
-        }
-    }
-    page
 }
