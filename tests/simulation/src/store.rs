@@ -35,7 +35,11 @@ impl Store {
 
     /// Applies a saved page to another record that lists it. Returns whether the record is complete now, and whether
     /// the links of the page are followed for it.
-    pub(crate) fn apply(&mut self, application: &BackfillWrite, completes: bool) -> (bool, bool) {
+    pub(crate) fn apply_backfill(
+        &mut self,
+        application: &BackfillWrite,
+        completes: bool,
+    ) -> (bool, bool) {
         let page = &application.page;
         let is_ok = self.has_page(&application.crawl_id, &page.url);
         if is_ok && completes {

@@ -59,7 +59,7 @@ impl Document {
     }
 
     /// The contents of the fenced code blocks in a language.
-    pub fn blocks(&self, language: &str) -> Vec<&str> {
+    pub fn code_blocks(&self, language: &str) -> Vec<&str> {
         let opening = format!("```{language}\n");
         let begun = self.text.split(opening.as_str()).skip(1);
         begun

@@ -22,7 +22,7 @@ fn the_demo_prints_the_output_shown_in_the_readme() {
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let printed = text(&ran.stdout);
     let readme = Document::read("README.md");
-    let sessions = readme.blocks("console");
+    let sessions = readme.code_blocks("console");
     let session = sessions
         .iter()
         .find_map(|session| session.strip_prefix("$ webfill demo\n"))

@@ -24,7 +24,7 @@ fn the_mapping_of_the_how_to_on_listings_works_as_shown() {
 /// its commands use.
 fn run_mapping_tests(document: &Document, commands: usize) {
     let mapping = document
-        .blocks("json")
+        .code_blocks("json")
         .into_iter()
         .find(|block| block.contains("url_patterns"))
         .unwrap_or_else(|| panic!("{} shows no mapping", document.path));
@@ -34,7 +34,7 @@ fn run_mapping_tests(document: &Document, commands: usize) {
     let golden = Path::new(ROOT).join("etl-mappings");
     std::os::unix::fs::symlink(golden, folder.path().join("etl-mappings")).expect("it is writable");
     let mut shown = 0;
-    for session in document.blocks("console") {
+    for session in document.code_blocks("console") {
         for (command, output) in commands_in(session) {
             let Some(arguments) = command.strip_prefix("webfill mapping test ") else {
                 continue;

@@ -16,7 +16,7 @@ use super::task_rows::HeldTask;
 
 /// Stores whether a worker has found that a page is empty without its scripts. Returns whether the page is handed on to
 /// a worker with a browser.
-pub(super) fn note_scripts(
+pub(super) fn note_scripts_and_decide_handover(
     cx: &mut Context,
     task: &HeldTask,
     report: &TaskDone,
@@ -198,17 +198,18 @@ pub(super) fn truncate(text: &str) -> String {
 impl Sites<'_> {
     /// Which kinds of a site's pages are empty without their scripts, as far as is known. `name`: the site's name.
     pub fn scripts_of(&mut self, name: &str) -> std::result::Result<Vec<Value>, FrontierError> {
-        self.0.run("read what is known of a site's scripts", |cx| {
-            let sql = "SELECT id FROM sites WHERE name = ?1";
-            let mut select = cx.db.prepare_cached(sql)?;
-            let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
-            let kinds = site.and_then(|site| cx.scripted.get(&site));
-            Ok(kinds
-                .into_iter()
-                .flatten()
-                .map(ScriptedKind::json)
-                .collect())
-        })
+        self.0
+            .run("read the findings about a site's scripts", |cx| {
+                let sql = "SELECT id FROM sites WHERE name = ?1";
+                let mut select = cx.db.prepare_cached(sql)?;
+                let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
+                let kinds = site.and_then(|site| cx.scripted.get(&site));
+                Ok(kinds
+                    .into_iter()
+                    .flatten()
+                    .map(ScriptedKind::json)
+                    .collect())
+            })
     }
 
     /// The sites of these crawls with this finding about scripts (such as: a browser is needed), up to `most`, and
@@ -219,7 +220,7 @@ impl Sites<'_> {
         (finding, is_shell): (Finding, Option<bool>),
         most: usize,
     ) -> std::result::Result<(u64, Vec<Value>), FrontierError> {
-        self.0.run("read what is known of scripts", |cx| {
+        self.0.run("read the findings about scripts", |cx| {
             let (mut sites, mut first) = (0, Vec::new());
             let is_asked = |kind: &&ScriptedKind| {
                 kind.has_finding(finding)

@@ -60,7 +60,7 @@ impl Tasks<'_> {
                 }
                 Disposition::Own | Disposition::Ends => {}
             }
-            if browser_handover::note_scripts(cx, &task, report, now_ms)? {
+            if browser_handover::note_scripts_and_decide_handover(cx, &task, report, now_ms)? {
                 retrying::requeue_leased(cx, &task, report.task, task.priority, now_ms + 1)?;
                 return Ok(Completion::HandedOn);
             }

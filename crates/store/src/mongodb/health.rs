@@ -28,10 +28,10 @@ pub(super) async fn load_all(db: &Db) -> Result<Vec<HealthState>, Fault> {
         Ok(all)
     };
     let stored: Vec<RawDocumentBuf> = with_timeout(find).await?;
-    stored.iter().map(|one| health_from(one)).collect()
+    stored.iter().map(|one| parse_health(one)).collect()
 }
 
-fn health_from(stored: &RawDocument) -> Result<HealthState, Fault> {
+fn parse_health(stored: &RawDocument) -> Result<HealthState, Fault> {
     let broken = |name: &str| {
         Fault::InvalidEntry(format!(
             "`{name}` of a stored health is not as webfill writes it"

@@ -131,7 +131,7 @@ impl JsonRows {
 
     fn take_entry(&mut self, bytes: usize) -> Piece {
         let raw = self.buffer.take(bytes);
-        let content = match self.spans(&raw) {
+        let content = match self.find_cells(&raw) {
             Ok(spans) => Content::Row(spans),
             Err(reason) => Content::Fault(reason),
         };
@@ -145,7 +145,7 @@ impl JsonRows {
     }
 
     /// The positions of the row's cells. Where the row lacks a member, the position is empty.
-    fn spans(&self, raw: &[u8]) -> Result<Vec<Span>, String> {
+    fn find_cells(&self, raw: &[u8]) -> Result<Vec<Span>, String> {
         let text = std::str::from_utf8(raw).map_err(|_| "it has characters that are not valid")?;
         let nowhere = Span {
             start: 0,

@@ -146,7 +146,7 @@ fn handle_at_node(world: &mut World, node: usize, event: StandbyEvent) {
             let page = &application.page;
             let (site, number) = site_and_page_of(&page.url);
             let planned = &world.plan.sites[site].pages[number];
-            let (resolved, follows) = world.store.apply(&application, planned.completes);
+            let (resolved, follows) = world.store.apply_backfill(&application, planned.completes);
             let links = planned.links.iter().filter(|_| follows);
             let links: Vec<String> = links.map(|(site, page)| url(*site, *page)).collect();
             run_node_turn(world, node, |core, now_ms| {

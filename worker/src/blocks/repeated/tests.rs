@@ -30,8 +30,9 @@ fn note_page(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> O
 const SUSPECTED: Option<bool> = Some(false);
 const BLOCKED: Option<bool> = Some(true);
 
-/// The signs that a sequence of bodies gives. Each body is served for a URL of its own.
-fn signs(bodies: &[&str]) -> Vec<Option<bool>> {
+/// For each body of a sequence, whether its page looks like a repeated block page. Each body is served for a URL of its
+/// own.
+fn block_signs(bodies: &[&str]) -> Vec<Option<bool>> {
     let mut pages = RepeatedPages::default();
     let numbered = bodies.iter().enumerate();
     let noted =
@@ -59,7 +60,7 @@ fn one_page_for_every_url_with_nothing_for_readers_is_recognised_at_the_second()
         "<script>cookieStore.set('k', 'v')</script>",
         "<script>window[\"location\"][\"reload\"]()</script>",
     ] {
-        assert_eq!(signs(&[body; 4]), expected, "{body}");
+        assert_eq!(block_signs(&[body; 4]), expected, "{body}");
     }
 }
 
@@ -73,7 +74,7 @@ fn one_page_for_every_url_that_readers_may_want_is_recognised_at_the_fifth() {
         "<script>location.href='/?lang=en'</script>",
     ] {
         let body = format!("{CHALLENGE}{more}");
-        assert_eq!(signs(&[body.as_str(); 6]), expected, "{more}");
+        assert_eq!(block_signs(&[body.as_str(); 6]), expected, "{more}");
     }
 }
 
@@ -82,7 +83,7 @@ fn tokens_do_not_make_a_challenge_another_page() {
     let tokens = ["a1b2", "c3d4e5", "99"];
     let bodies = tokens.map(|token| format!("<script>document.cookie='t={token}'</script>"));
     let bodies = bodies.each_ref().map(String::as_str);
-    assert_eq!(signs(&bodies), [SUSPECTED, BLOCKED, BLOCKED]);
+    assert_eq!(block_signs(&bodies), [SUSPECTED, BLOCKED, BLOCKED]);
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn any_other_page_ends_the_run_and_acquits_the_suspected_one() {
     for other in ["<p>Sold out", &long, ""] {
         let bodies = [CHALLENGE, other, CHALLENGE, other, CHALLENGE, CHALLENGE];
         let expected = [SUSPECTED, None, None, None, None, None];
-        assert_eq!(signs(&bodies), expected, "{other}");
+        assert_eq!(block_signs(&bodies), expected, "{other}");
     }
 }
 
@@ -101,12 +102,12 @@ fn a_site_of_short_pages_is_suspected_a_few_times_only() {
         .map(|n| format!("<p>Item {n}<script>document.cookie = run()</script>"))
         .collect();
     let numbered: Vec<&str> = numbered.iter().map(String::as_str).collect();
-    let found = signs(&numbered);
+    let found = block_signs(&numbered);
     assert!(!found.contains(&BLOCKED), "{found:?}");
     let suspected = found.iter().filter(|found| **found == SUSPECTED);
     assert_eq!(suspected.count(), MOST_ACQUITTALS as usize);
     let long = "<p>words of a page ".repeat(200);
-    assert_eq!(signs(&[long.as_str(); 9]), [None; 9]);
+    assert_eq!(block_signs(&[long.as_str(); 9]), [None; 9]);
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn pages_that_healthy_sites_serve_for_many_urls_never_count() {
         "<h1>Tandem</h1><p>Sold out.<script src=/count.js></script>",
         "<h1>1</h1><script>document.querySelector('h1').textContent = 2</script>",
     ] {
-        assert_eq!(signs(&[body; 9]), [None; 9], "{body}");
+        assert_eq!(block_signs(&[body; 9]), [None; 9], "{body}");
     }
 }
 
@@ -221,7 +222,7 @@ fn no_healthy_sample_that_stands_for_an_application_or_a_form_counts() {
     ] {
         let text = fs::read_to_string(folder.join(format!("{name}.http"))).unwrap();
         let sample = Sample::read(&text).unwrap();
-        assert_eq!(signs(&[sample.body.as_str(); 9]), [None; 9], "{name}");
+        assert_eq!(block_signs(&[sample.body.as_str(); 9]), [None; 9], "{name}");
     }
 }
 
