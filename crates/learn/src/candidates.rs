@@ -237,7 +237,7 @@ impl Candidates {
         let whole = page.find_exact(wanted);
         for &index in whole.iter().take(MOST_PLACES) {
             let place = &page.all[index];
-            for conversion in conversions(wanted, &place.text, column) {
+            for conversion in conversions(wanted, &place.text, column.has_numbers) {
                 self.add_place(number, page, index, &conversion, labels, leaks);
             }
             for form in forms::conversions(wanted, &place.text) {

@@ -20,7 +20,7 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 use webfill_mapping::seconds_of_duration;
 
-pub(crate) use self::conversions::{conversions, names_month};
+pub(crate) use self::conversions::{conversions, names_month, replace_processor};
 use crate::amounts;
 use crate::clock::minutes_of_day;
 use crate::fold::{KnownValue, fold_text};
@@ -232,10 +232,6 @@ fn find_truth_words(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
         processors: vec![map.clone()],
     });
     formed.take(MOST_PLACES).collect()
-}
-
-pub(crate) fn replace_processor(find: &str, with: &str) -> Value {
-    json!({"type": "replace", "parameters": {"find": find, "with": with, "regex": true}})
 }
 
 static NUMBER: LazyLock<Regex> =

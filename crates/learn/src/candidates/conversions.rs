@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::Column;
 use crate::dates;
 use crate::fold::{KnownValue, Spelling, number_in};
 
 /// All ways to convert a text with the same meaning to the known value, each as a list of processors. Empty if there is
-/// none.
-pub(super) fn conversions(wanted: &KnownValue, text: &str, column: &Column) -> Vec<Vec<Value>> {
+/// none. `has_numbers` says whether numbers that are written differently count as equal.
+pub(super) fn conversions(wanted: &KnownValue, text: &str, has_numbers: bool) -> Vec<Vec<Value>> {
     let read = Spelling::new(text);
     if wanted.folded == read.folded {
         return vec![Vec::new()];
@@ -27,13 +26,13 @@ pub(super) fn conversions(wanted: &KnownValue, text: &str, column: &Column) -> V
     if wanted.matches(&read) {
         return vec![Vec::new()];
     }
-    number_conversion(wanted, text, column)
+    number_conversion(wanted, text, has_numbers)
         .into_iter()
         .collect()
 }
 
-fn number_conversion(wanted: &KnownValue, text: &str, column: &Column) -> Option<Vec<Value>> {
-    let number = wanted.number.as_ref().filter(|_| column.has_numbers)?;
+fn number_conversion(wanted: &KnownValue, text: &str, has_numbers: bool) -> Option<Vec<Value>> {
+    let number = wanted.number.as_ref().filter(|_| has_numbers)?;
     if number_in(text).as_ref() != Some(number) {
         return None;
     }

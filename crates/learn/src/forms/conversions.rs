@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::replace_processor;
 use crate::dates;
 use crate::fold::KnownValue;
 
@@ -160,6 +159,10 @@ fn spelling_conversion(text: &str, value: &str) -> Option<Value> {
         r"(?<=\d)(?=(?:\d{3})+$)",
         &mark.to_string(),
     ))
+}
+
+pub(crate) fn replace_processor(find: &str, with: &str) -> Value {
+    json!({"type": "replace", "parameters": {"find": find, "with": with, "regex": true}})
 }
 
 #[cfg(test)]
