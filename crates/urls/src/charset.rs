@@ -6,10 +6,14 @@ use encoding_rs::{
 };
 
 /// The encoding that a label names: a label of the Encoding Standard, or a name that programs use in its place, such as
-/// `cp932`, `utf8mb4`, `latin-1` or `iso8859_1`. `None` for unknown names.
+/// `cp932`, `utf8mb4`, `latin-1` or `iso8859_1`. `None` for unknown names, and for names in quotes, which browsers do not
+/// accept either.
 pub fn encoding_of_label(label: &[u8]) -> Option<&'static Encoding> {
     if let Some(encoding) = Encoding::for_label(label) {
         return Some(encoding);
+    }
+    if label.iter().any(|byte| matches!(byte, b'"' | b'\'')) {
+        return None;
     }
     let letters = label.iter().filter(|byte| byte.is_ascii_alphanumeric());
     let plain: String = letters
@@ -139,7 +143,7 @@ mod tests {
             ("cp950 ms950 big-5 Big5_HKSCS", "Big5"),
             ("euc_jp eucJP-ms cp51932 ujis", "EUC-JP"),
             (
-                "utf8mb4 utf_8 UTF8 utf-8-sig utf8_general_ci cp65001 UFT-8 'utf-8'",
+                "utf8mb4 utf_8 UTF8 utf-8-sig utf8_general_ci cp65001 UFT-8",
                 "UTF-8",
             ),
             (
@@ -162,7 +166,8 @@ mod tests {
             }
         }
         for unknown in [
-            "", "x", "text", "cp437", "latin-0", "latin-99", "8859-99", "gzip", "12", "utf", "none",
+            "", "x", "text", "cp437", "latin-0", "latin-99", "8859-99", "gzip", "12", "utf",
+            "none", "'utf-8'",
         ] {
             assert_eq!(encoding_of_label(unknown.as_bytes()), None, "{unknown}");
         }

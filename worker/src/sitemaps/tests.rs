@@ -162,15 +162,34 @@ fn a_faulty_sitemap_gives_what_can_be_read() {
 }
 
 #[test]
-fn entities_are_not_expanded() {
-    let laughs = r#"<?xml version="1.0"?><!DOCTYPE urlset [
-        <!ENTITY a "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa">
-        <!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"> <!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">
-        <!ENTITY passwd SYSTEM "file:///etc/passwd">]>
-        <urlset><url><loc>https://a.example/&c;&passwd;</loc></url></urlset>"#;
+fn entities_of_the_sitemap_are_expanded_within_limits() {
+    let sitemap = |a: &str| {
+        let many = |name: &str| format!("&{name};").repeat(10);
+        format!(
+            r#"<?xml version="1.0"?><!DOCTYPE urlset [
+            <!ENTITY a "{a}"> <!ENTITY b "{}"> <!ENTITY c "{}"> <!ENTITY d "{}"> <!ENTITY e "{}"> <!ENTITY f "{}">
+            <!ENTITY passwd SYSTEM "file:///etc/passwd">]>
+            <urlset><url><loc>https://a.example/&a;&passwd;</loc></url>
+            <url><loc>https://a.example/&f;</loc></url></urlset>"#,
+            many("a"),
+            many("b"),
+            many("c"),
+            many("d"),
+            many("e"),
+        )
+    };
+    let long = "a".repeat(50);
     assert_eq!(
-        read_urls(laughs.as_bytes()),
-        ["https://a.example/&c;&passwd;"]
+        read_urls(sitemap(&long).as_bytes()),
+        ["https://a.example/&a;&passwd;", "https://a.example/&f;"]
+    );
+    let short = sitemap("shop").replace("&f;", "&b;");
+    assert_eq!(
+        read_urls(short.as_bytes()),
+        [
+            "https://a.example/shop&passwd;".to_owned(),
+            format!("https://a.example/{}", "shop".repeat(10)),
+        ]
     );
 }
 
