@@ -163,8 +163,8 @@ class Pod:
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         self.pid = int(wait_until(f"{self.name} has a process", lambda: children.read_text().split(), 10)[0])
         port = f"p{self.address.rsplit('.', 1)[1]}s{self.starts}"
-        run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", self.pid)
-        run("ip", "link", "set", port, "master", "pods", "up")
+        # One command, because a pod that ends at once takes its link away.
+        run("ip", "link", "add", port, "master", "pods", "up", "type", "veth", "peer", "name", "eth0", "netns", self.pid)
         return self
 
     def probe(self, kind):
