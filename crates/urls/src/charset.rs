@@ -111,6 +111,9 @@ fn by_code_page(plain: &str) -> Option<&'static Encoding> {
 pub fn utf16_without_mark(text: &[u8]) -> Option<&'static Encoding> {
     const SAMPLE_BYTES: usize = 4096;
     let sample = &text[..text.len().min(SAMPLE_BYTES) / 2 * 2];
+    if !sample.contains(&0) {
+        return None;
+    }
     let zeros = |parity: usize| {
         let bytes = sample.iter().skip(parity).step_by(2);
         bytes.filter(|byte| **byte == 0).count()
