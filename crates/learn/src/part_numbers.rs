@@ -1,7 +1,7 @@
 //! Recognises numbers that are parts of longer ones: the 19 of `$19,405`, the 12 of `12/24/2010`, the 10 of `10:30`. A
 //! page has many of them, so they do not show that it has the value 19, 12 or 10.
 
-/// Whether the value at this place of the text begins or ends with a number that goes on outside of the value.
+/// Whether the value at this position in the text begins or ends in the middle of a number.
 pub fn is_part_of_number(text: &str, start: usize, length: usize) -> bool {
     let value = &text[start..start + length];
     let (before, after) = (&text[..start], &text[start + length..]);

@@ -2,6 +2,20 @@
 
 use webfill_truth::{Chosen, Claim, Evidence, FieldShape, Known, Presence, estimate};
 
+/// A value of the only field, read from the page of a row.
+fn claim_of_row(row: u32, value: u32) -> Claim {
+    Claim {
+        item: row,
+        field: 0,
+        value,
+        page: row,
+        site: 0,
+        layout: 0,
+        rule: 0,
+        anchor: 0,
+    }
+}
+
 /// Judges rows of one site with lists of two values. If `in_part` is true, the chain reads only one of the two values
 /// on every second page.
 fn judge_lists_of_two(in_part: bool) -> webfill_truth::Judgement {
@@ -9,16 +23,7 @@ fn judge_lists_of_two(in_part: bool) -> webfill_truth::Judgement {
     for row in 0..20 {
         let values = [row * 2, row * 2 + 1];
         let read = if in_part && row % 2 == 0 { 1 } else { 2 };
-        claims.extend(values[..read].iter().map(|&value| Claim {
-            item: row,
-            field: 0,
-            value,
-            page: row,
-            site: 0,
-            layout: 0,
-            rule: 0,
-            anchor: 0,
-        }));
+        claims.extend(values[..read].iter().map(|&value| claim_of_row(row, value)));
         if row < 10 {
             known.extend(values.iter().map(|&value| Known {
                 item: row,
@@ -407,16 +412,8 @@ fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
 /// Judges ten rows of one site. Six values are known, and the sixth page has another value than its row. The known value
 /// is on that page, too. Returns how surely the record is wrong.
 fn judge_value_on_page(values: [u32; 10], known_of_sixth: u32) -> f64 {
-    let claims = (0..10).zip(values).map(|(row, value)| Claim {
-        item: row,
-        field: 0,
-        value,
-        page: row,
-        site: 0,
-        layout: 0,
-        rule: 0,
-        anchor: 0,
-    });
+    let claims = (0..10).zip(values);
+    let claims = claims.map(|(row, value)| claim_of_row(row, value));
     let known = (0..6).map(|row| Known {
         item: row,
         value: if row == 5 {

@@ -106,8 +106,8 @@ fn by_code_page(plain: &str) -> Option<&'static Encoding> {
     }
 }
 
-/// The byte order of a text in UTF-16 without a byte order mark, by its ASCII characters, of which every other byte is
-/// zero. `None` if it is in another encoding. Only the beginning of a text is examined.
+/// The byte order of UTF-16 text that has no byte order mark. One of the two bytes of each ASCII character is zero, and
+/// its position shows the order. `None` if the text is in another encoding. Only the beginning of a text is examined.
 pub fn utf16_without_mark(text: &[u8]) -> Option<&'static Encoding> {
     const SAMPLE_BYTES: usize = 4096;
     let sample = &text[..text.len().min(SAMPLE_BYTES) / 2 * 2];

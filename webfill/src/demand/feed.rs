@@ -76,7 +76,7 @@ fn open_batches(path: &Path) -> Result<Batches, Fault> {
     }
     let mut lines = Lines::open(path).map_err(|reason| {
         let advice = match path.is_dir() {
-            true => ", name a file of JSON lines",
+            true => "; name a file of JSON lines",
             false => "",
         };
         Fault::usage(format!(

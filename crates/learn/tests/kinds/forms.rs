@@ -66,7 +66,7 @@ const FORMS: &[Form] = &[
         last: ("Evans, Mary Ann", Some("Mary Ann Evans")),
     },
     Form {
-        name: "days in the order of the records, one of which could be either",
+        name: "days first, as in the records; one date could be read either way",
         values: &[
             ("25.05.2010", "May 25, 2010"),
             ("03.04.2020", "April 3, 2020"),
