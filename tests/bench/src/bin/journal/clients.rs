@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use crate::Failure;
 use crate::dispatcher::HOST;
 
-const CLIENTS: u64 = 4;
+/// The number of clients. There are so many that the dispatcher never waits for the next list: each waits for an answer,
+/// which leaves when the journal has the list.
+const CLIENTS: u64 = 8;
 const LIST: u64 = 1_000;
 
 /// The number of sites. There are so many that no delay of a site slows the clients down.

@@ -1,6 +1,6 @@
 //! What a dispatcher's journal costs, and how soon a new standby can continue.
 //!
-//! A dispatcher without and one with `dispatcher.journal` do the same work in turns: four clients feed URLs in lists
+//! A dispatcher without and one with `dispatcher.journal` do the same work in turns: eight clients feed URLs in lists
 //! of 1,000, each sending its next list when the last one was answered; then four supervisors that answer at once close
 //! tasks, whose pages have no links. The store is a MongoDB server with one member. It shares the cores with everything
 //! else, so its work for the journal counts, too. The best round of each is compared. On a busy machine only the CPU
