@@ -120,7 +120,7 @@ fn report_gone(left_out: u64) {
         1 => "1 row that is gone from its list is",
         _ => &format!("{left_out} rows that are gone from their lists are"),
     };
-    webfill_service::say!("webfill: {records} left out; --with-gone exports what is gone");
+    webfill_service::say!("webfill: {records} left out; --with-gone exports gone rows, too");
 }
 
 /// Reports that nothing was exported, because the user may have mistyped the name of a dataset or crawl.

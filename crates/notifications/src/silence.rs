@@ -255,9 +255,8 @@ fn likely_reason(known: &SilenceFacts<'_>, what: &str) -> String {
             word(at)
         );
     }
-    fewer_pages_sentence(known.runs, pages).unwrap_or_else(|| {
-        format!("there is none: {pages} pages were fetched as usual, without {what}")
-    })
+    fewer_pages_sentence(known.runs, pages)
+        .unwrap_or_else(|| format!("unknown: {pages} pages were fetched as usual, without {what}"))
 }
 
 /// The outcome of more than half of a run's requests, if it is a failure; otherwise `None`.

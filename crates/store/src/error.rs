@@ -12,7 +12,7 @@ pub enum StoreError {
         reason: String,
     },
     /// The disk is full. Every write fails until someone makes room. Everything committed before is intact.
-    #[error("{store}: the disk is full: make room, then start again; what was kept is intact")]
+    #[error("{store}: the disk is full: free some space, then start again; stored data is intact")]
     NoSpace {
         /// The store's URI, without credentials.
         store: String,

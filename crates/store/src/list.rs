@@ -140,7 +140,7 @@ impl Doubt {
     pub fn text(self) -> &'static str {
         match self {
             Doubt::ReadPiecemeal => "its pages were not read in one go",
-            Doubt::Empty => "it has no rows any more",
+            Doubt::Empty => "it has no rows left",
             Doubt::MostAreMissing => "more than half of its rows are missing",
         }
     }

@@ -37,7 +37,7 @@ macro_rules! named {
             fn from_str(text: &str) -> Result<Self, String> {
                 match text {
                     $($text => Ok($name::$variant),)+
-                    _ => Err(format!("`{text}` is none of {}", [$($text),+].join(", "))),
+                    _ => Err(format!("`{text}` is not one of {}", [$($text),+].join(", "))),
                 }
             }
         }

@@ -70,7 +70,7 @@ pub(super) fn log_admission_wait(core: &Core, state: &Path, now_ms: i64) {
             "the state folder is a copy, or was moved from another disk"
         );
         webfill_service::say!(
-            "{} is a copy, or was moved here from another disk: no dispatcher may run on the original any more",
+            "{} is a copy, or was moved here from another disk: never start a dispatcher on the original again",
             state.display()
         );
     }

@@ -360,12 +360,12 @@ fn choose_examples<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
 /// The meaning of the reason why a gap stays.
 fn meaning_of_state(state: State) -> &'static str {
     match state {
-        State::Conflicting => "several values were read, and none is sure enough",
+        State::Conflicting => "several values were read, and none is certain enough",
         State::NotOnPage => "nothing was read on the pages of the row",
         State::Unreachable => "no page of the row could be fetched",
         State::Robots => "robots.txt of the site disallows the pages of the row",
         State::BelowPrecision => {
-            "the value is not sure enough, or its page was not fetched because no sure one was expected"
+            "the value is not certain enough, or its page was not fetched because none was expected"
         }
         State::Refused => "the value does not fit its column, or several rows have its page",
         State::Filled | State::Known | State::Contradicted => "",

@@ -150,7 +150,7 @@ pub(crate) fn meaning(state: State) -> &'static str {
         State::NotOnPage => "A gap: nothing was read on its pages.",
         State::Unreachable => "A gap: none of its pages could be fetched.",
         State::Robots => "A gap: robots.txt disallows its pages.",
-        State::BelowPrecision => "A gap: the value is not sure enough.",
+        State::BelowPrecision => "A gap: the value is not certain enough.",
         State::Empty => "A gap: the record has no URL, or none of its pages is fetched yet.",
         State::Given => "The value was given with the record.",
         State::Kept => "The record does not have this field.",

@@ -84,7 +84,7 @@ const WORDS: [Words; 12] = [
         "conflicting",
         "conflicting",
         "?",
-        "A gap: several values were read, and none is sure enough.",
+        "A gap: several values were read, and none is certain enough.",
     ),
     new_words(
         State::BelowPrecision,
@@ -92,7 +92,7 @@ const WORDS: [Words; 12] = [
         "below precision",
         "below precision",
         "≈",
-        "A gap: the value is not sure enough, or its page was not fetched because none was expected.",
+        "A gap: the value is not certain enough, or its page was not fetched because none was expected.",
     ),
     new_words(
         State::Refused,
@@ -100,7 +100,7 @@ const WORDS: [Words; 12] = [
         "refused",
         "does not fit",
         "!",
-        "A gap: the value is sure enough and was not written, or other rows have its page, too.",
+        "A gap: the value is certain enough and was not written, or other rows have its page, too.",
     ),
     new_words(
         State::NotOnPage,

@@ -62,7 +62,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
         let message = Message {
             is_fault: true,
             text: String::from(
-                "Nothing was changed: the table was filled again meanwhile, and this doubt is not among its doubts any more",
+                "Nothing was changed: the table was filled again meanwhile, and this doubt no longer exists",
             ),
         };
         let message = visit.dashboard.messages.store(message);

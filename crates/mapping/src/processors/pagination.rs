@@ -140,7 +140,7 @@ fn parse_template(template: &str) -> Result<Place, Vec<Refusal>> {
 fn parse_page_size(parameters: &Parameters<'_>) -> Result<Option<u64>, Vec<Refusal>> {
     if parameters.text("count") == "pages" {
         return match parameters.is_given("size") {
-            true => Err(refusal("size", "is of no use where pages are counted")),
+            true => Err(refusal("size", "has no effect if pages are counted")),
             false => Ok(None),
         };
     }

@@ -98,7 +98,7 @@ impl<'a> Crawls<'a> {
         let crawl = self.0.crawl(key)?;
         crawl.status.fed_lines = lines;
         crawl.changed = true;
-        self.0.run("note what is fed", |_| Ok(()))
+        self.0.run("note the fed lines", |_| Ok(()))
     }
 
     /// Stores that no further seeds will come, until the crawl is opened again.

@@ -104,7 +104,7 @@ pub fn ignore_pruned<T>(done: Result<T, FrontierError>, instead: T) -> Result<T,
             tracing::info!(
                 event = "crawl_was_pruned",
                 crawl,
-                "what was under way for a pruned crawl is dropped"
+                "a change to a pruned crawl is dropped"
             );
             Ok(instead)
         }

@@ -115,7 +115,7 @@ impl Runs<'_> {
         let Some(budget) = budget.filter(|_| queued > 0) else {
             return Ok(false);
         };
-        self.0.run("count what is beyond the budget", |cx| {
+        self.0.run("count the tasks beyond the budget", |cx| {
             let sql = "SELECT coalesce(sum(queued), 0) FROM crawl_sites
                        WHERE crawl = ?1 AND queued > 0 AND taken >= ?2";
             let mut select = cx.db.prepare_cached(sql)?;

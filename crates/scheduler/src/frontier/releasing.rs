@@ -266,7 +266,7 @@ impl Crawls<'_> {
         key: CrawlKey,
     ) -> std::result::Result<QueuedCounts, FrontierError> {
         self.0.crawl(key)?;
-        self.0.run("count what is queued", |cx| {
+        self.0.run("count the queued tasks", |cx| {
             let sql = "SELECT count(*) FROM (
                            SELECT 1 FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)";
             let mut count = cx.db.prepare_cached(sql)?;

@@ -156,7 +156,7 @@ fn call_interval(processes: u16) -> Duration {
 fn panic_error(store: &str) -> StoreError {
     StoreError::Fatal {
         store: store.to_owned(),
-        reason: String::from("cannot be used any more: a call broke down"),
+        reason: String::from("can no longer be used: a call has failed unexpectedly"),
     }
 }
 

@@ -174,7 +174,7 @@ fn page_statement(
     let bytes = stored.as_bytes().len();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
-            "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
+            "the page takes {bytes} bytes, more than the limit of {MAX_ENTRY_BYTES}"
         )));
     }
     Ok(replace_if_statement(

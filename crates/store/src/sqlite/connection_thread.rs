@@ -80,7 +80,7 @@ impl Drop for ConnectionThread {
 fn ended_error(store: &str, reason: &str) -> StoreError {
     StoreError::Fatal {
         store: store.to_owned(),
-        reason: format!("cannot be used any more: {reason}"),
+        reason: format!("can no longer be used: {reason}"),
     }
 }
 

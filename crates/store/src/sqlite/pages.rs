@@ -214,7 +214,7 @@ fn check_size<'t>(
     let bytes = page.url.len() + texts + page.snapshot.as_ref().map_or(0, Vec::len);
     match bytes > MAX_ENTRY_BYTES {
         true => Err(Fault::InvalidEntry(format!(
-            "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
+            "the page takes {bytes} bytes, more than the limit of {MAX_ENTRY_BYTES}"
         ))),
         false => Ok(()),
     }

@@ -35,6 +35,8 @@ impl Scratch {
 fn scratch_error(error: rusqlite::Error) -> StoreError {
     StoreError::Fatal {
         store: String::from("a temporary file"),
-        reason: format!("{error}: make room in /var/tmp, or set SQLITE_TMPDIR to another folder"),
+        reason: format!(
+            "{error}: free some space in /var/tmp, or set SQLITE_TMPDIR to another folder"
+        ),
     }
 }

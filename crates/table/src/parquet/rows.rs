@@ -36,7 +36,7 @@ pub(crate) struct ParquetRows {
 /// files. Readers that the code used must not be used again.
 pub(super) fn catch_panics<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
-    let broken = || ParquetError::General(String::from("its content is not what it says"));
+    let broken = || ParquetError::General(String::from("its content does not match its format"));
     result.unwrap_or_else(|_| Err(broken()))
 }
 

@@ -110,7 +110,7 @@ impl SheetRows {
                 Ok(None)
             }
             Ok(SheetMessage::Failed(reason)) => Err(reason),
-            Err(_) => Err(String::from("its content is not what it says")),
+            Err(_) => Err(String::from("its content does not match its format")),
         }
     }
 

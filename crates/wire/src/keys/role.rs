@@ -35,7 +35,7 @@ impl FromStr for Role {
 
     fn from_str(text: &str) -> Result<Role, String> {
         let found = Role::ALL.into_iter().find(|role| role.as_str() == text);
-        found.ok_or_else(|| format!("`{text}` is none of supervisor, client"))
+        found.ok_or_else(|| format!("`{text}` is not a role: expected `supervisor` or `client`"))
     }
 }
 

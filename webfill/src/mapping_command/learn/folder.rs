@@ -41,7 +41,7 @@ impl Folder {
         };
         match listed.is_empty() {
             true => Err(Fault::usage(format!(
-                "--pages {}: no page in it whose URL is known: it needs a list {} with a line {{\"url\", \"file\"}} for each, or golden cases",
+                "--pages {}: no page with a known URL: add a list {} with a line {{\"url\", \"file\"}} for each page, or use golden cases",
                 folder.display(),
                 kept::INDEX
             ))),
