@@ -133,8 +133,8 @@ compare_results() {
         "$cache/scrapy/bin/python" tests/bench/extraction/compare.py "$cache/pages"
 }
 
-# What computes: one after the other, as they measure time.
-compute() {
+# What reads pages, learns and fills: instructions, CPU time and accuracy, one after the other.
+read_and_learn() {
     if wants instructions; then
         if command -v valgrind >/dev/null; then
             run "$programs/instructions"
@@ -163,7 +163,14 @@ compute() {
         fi
     fi
     if wants truth; then run truth; fi
-    for name in learning unseen fill redesign frontier dispatch journal revisit restart browse rows hostile; do
+    for name in learning unseen fill redesign; do
+        if wants "$name"; then run "$programs/$name"; fi
+    done
+}
+
+# What schedules, stores and crawls, one after the other.
+schedule_and_crawl() {
+    for name in frontier dispatch journal revisit restart browse rows hostile; do
         if wants "$name"; then run "$programs/$name"; fi
     done
     crawl small real memory dead durability journey
@@ -200,18 +207,23 @@ crawl() {
 }
 
 if [ "$programs" = target/measure ]; then
-    compute
+    read_and_learn
+    schedule_and_crawl
     keep_pace
     keep_pace_beside_dead_names
     exit $missed
 fi
-# The limits of a small run leave room for what runs beside.
+# The limits of a small run leave room for what runs beside: two that compute, on two cores, and one that waits.
 trap 'trap - INT TERM; kill 0' INT TERM
-beside=$(mktemp)
-(keep_pace; exit $missed) >"$beside" 2>&1 &
-compute
-wait $! || missed=1
-cat "$beside"
-rm "$beside"
+outputs=$(mktemp -d)
+(schedule_and_crawl; exit $missed) >"$outputs/crawl" 2>&1 &
+crawling=$!
+(keep_pace; exit $missed) >"$outputs/pace" 2>&1 &
+pacing=$!
+read_and_learn
+wait $crawling || missed=1
+wait $pacing || missed=1
+cat "$outputs/crawl" "$outputs/pace"
+rm -r "$outputs"
 keep_pace_beside_dead_names
 exit $missed
