@@ -35,14 +35,34 @@ static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
     names
 });
 
+/// For each first byte, which lengths the names that begin with it have, as bits. It rejects most words at once.
+static LENGTHS: LazyLock<[u64; 256]> = LazyLock::new(|| {
+    let mut lengths = [0; 256];
+    for name in NAMES.keys() {
+        lengths[usize::from(name.as_bytes()[0])] |= length_bit(name.len());
+    }
+    lengths
+});
+
+/// The bit that stands for a length. Lengths above 63 share one.
+fn length_bit(bytes: usize) -> u64 {
+    1 << bytes.min(63)
+}
+
 /// The month or weekday that a word may name, in any letter case, with or without the full stop of an abbreviation.
 pub(super) fn meaning_of_word(word: &str) -> Meaning {
+    let word = word.trim_end_matches('.');
+    if word.is_ascii() && !may_be_ascii_name(word) {
+        return Meaning::default();
+    }
     // The Turkish `İ` becomes `i` and a dot above it.
-    let lower = word
-        .trim_end_matches('.')
-        .to_lowercase()
-        .replace("i\u{307}", "i");
+    let lower = word.to_lowercase().replace("i\u{307}", "i");
     NAMES.get(lower.as_str()).copied().unwrap_or_default()
+}
+
+fn may_be_ascii_name(word: &str) -> bool {
+    let first = word.bytes().next().unwrap_or_default();
+    LENGTHS[usize::from(first.to_ascii_lowercase())] & length_bit(word.len()) != 0
 }
 
 /// The number of the month that a word may name; 1 is January.

@@ -21,6 +21,9 @@ const MOST_PROMISES: u32 = 64;
 /// A number that has risen this often counts as a counter.
 const RISES_OF_COUNTER: u8 = 3;
 
+/// The list of a page's texts keeps room for so many of them.
+const MOST_KEPT_TEXTS: usize = 4_096;
+
 const MOST_BRANCHES: usize = 2_048;
 const MOST_COUNTERS: usize = 8_192;
 
@@ -47,6 +50,8 @@ struct Counter {
 pub(super) struct Branches {
     branches: Remembered<Branch>,
     counters: Remembered<Counter>,
+    /// The hashes of a page's texts. The list is kept, so that it is allocated once.
+    texts: Vec<u64>,
 }
 
 impl Default for Branches {
@@ -54,6 +59,7 @@ impl Default for Branches {
         Branches {
             branches: Remembered::with_capacity(MOST_BRANCHES),
             counters: Remembered::with_capacity(MOST_COUNTERS),
+            texts: Vec::new(),
         }
     }
 }
@@ -84,10 +90,11 @@ impl Branches {
         let scope = page.scope;
         let mut is_new = false;
         let mut buffer = String::new();
-        for text in page.shown.blocks.lines() {
+        let mut texts = std::mem::take(&mut self.texts);
+        for text in lines(&page.shown.blocks) {
             let folded = words::fold_text(text, &page.address.numbers, &mut buffer);
             if !folded.text.is_empty() {
-                is_new |= features.insert(chained_hash(scope, folded.text.as_bytes()));
+                texts.push(chained_hash(scope, folded.text.as_bytes()));
             }
             if page.address.has_token || folded.numbers.is_empty() {
                 continue;
@@ -98,6 +105,12 @@ impl Branches {
                 is_new |= features.insert(hash(&(place, at, number))) && !counts;
             }
         }
+        // All at once, because the processor then waits for the memory of several entries at the same time.
+        for text in texts.drain(..) {
+            is_new |= features.insert(text);
+        }
+        texts.shrink_to(MOST_KEPT_TEXTS);
+        self.texts = texts;
         for picture in page.shown.pictures() {
             is_new |= features.insert(hash(&(scope, "picture", picture)));
         }
@@ -159,6 +172,17 @@ impl Branches {
             false => unseen_key(scope),
         }
     }
+}
+
+/// The parts of a text between line feeds.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    let mut start = 0;
+    ends.map(move |end| {
+        let line = &text[start..end];
+        start = end + 1;
+        line
+    })
 }
 
 fn unseen_key(scope: u64) -> u64 {

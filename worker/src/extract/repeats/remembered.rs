@@ -40,7 +40,9 @@ impl<V: Default> Remembered<V> {
         let is_new = known.is_none();
         let value = known.unwrap_or_default();
         if is_full {
-            self.older = std::mem::take(&mut self.recent);
+            // The map of the forgotten entries is used again, so that it does not have to grow again.
+            self.older.clear();
+            std::mem::swap(&mut self.older, &mut self.recent);
             self.recent.insert(key, value);
         } else {
             vacant.insert(value);
