@@ -11,7 +11,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use html5ever::LocalName;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::growing::Sizes;
 
@@ -23,6 +23,9 @@ pub(crate) type NameId = u32;
 /// The number that stands for names that do not occur in the tree.
 pub(crate) const NO_NAME: NameId = u32::MAX;
 pub(crate) const ROOT: NodeId = 0;
+
+/// How many names a tree has room for from the beginning. Most pages have no more.
+const RESERVED_NAMES: usize = 56;
 
 /// Numbers greater than those of all names. They stand for the kinds of nodes that are not elements.
 const TEXT: u32 = u32::MAX - 1;
@@ -96,7 +99,7 @@ impl Tree {
             attributes: Vec::with_capacity(sizes.attributes),
             attribute_text: String::with_capacity(sizes.value_bytes),
             asides: Vec::new(),
-            names: Names::default(),
+            names: Names::with_capacity(RESERVED_NAMES),
             elements_by_name: OnceCell::new(),
             attributes_by_name: OnceCell::new(),
         }
@@ -336,13 +339,19 @@ impl Iterator for Children<'_> {
     }
 }
 
-#[derive(Default)]
 struct Names {
     names: Vec<LocalName>,
     numbers: FxHashMap<LocalName, NameId>,
 }
 
 impl Names {
+    fn with_capacity(names: usize) -> Self {
+        Names {
+            names: Vec::with_capacity(names),
+            numbers: FxHashMap::with_capacity_and_hasher(names, FxBuildHasher),
+        }
+    }
+
     fn intern(&mut self, name: &LocalName) -> NameId {
         if let Some(number) = self.numbers.get(name) {
             return *number;

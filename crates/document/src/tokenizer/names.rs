@@ -1,5 +1,6 @@
 //! Interns the names of tags and attributes: each name becomes a `LocalName`, which is cheap to compare.
 
+use std::cell::RefCell;
 use std::hash::Hasher;
 
 use html5ever::LocalName;
@@ -17,19 +18,32 @@ pub(super) struct Name<'i> {
 
 /// Names up to this length are stored in the `LocalName` itself, which is cheap.
 const PACKED_BYTES: usize = 7;
+/// Names of more bytes are not kept, so that the cache stays small whatever pages contain.
+const KEPT_BYTES: usize = 64;
 const SLOTS: usize = 256;
 
-/// A cache of the longer names of a page. Interning a long name takes a slow hash, and also a lock if HTML does not
-/// define the name. A page has few such names, but repeats them.
+thread_local! {
+    /// The cache of the thread's last page.
+    static OF_LAST_PAGE: RefCell<Vec<LocalName>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A cache of the longer names of pages. Interning a long name takes a slow hash, and also a lock if HTML does not
+/// define the name. Pages have few such names, but repeat them, and so do the next pages that the thread reads.
 pub(super) struct Names {
     known: Vec<LocalName>,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        Names {
-            known: vec![LocalName::default(); SLOTS],
-        }
+        let mut known = OF_LAST_PAGE.take();
+        known.resize(SLOTS, LocalName::default());
+        Names { known }
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        OF_LAST_PAGE.set(std::mem::take(&mut self.known));
     }
 }
 
@@ -43,7 +57,7 @@ impl Names {
     }
 
     fn intern(&mut self, name: &str) -> LocalName {
-        if name.len() <= PACKED_BYTES {
+        if name.len() <= PACKED_BYTES || name.len() > KEPT_BYTES {
             return LocalName::from(name);
         }
         let mut hasher = FxHasher::default();
