@@ -125,7 +125,7 @@ pub fn start(
                     Work::Page(page) => *page,
                 };
                 let answer = page.answer.take();
-                let _span = page.result.span().entered();
+                let _span = page.result.span.clone().entered();
                 crash_marker.set(page.result.task.task);
                 page_timer.begin();
                 let mut result = match &engine {

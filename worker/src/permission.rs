@@ -109,12 +109,17 @@ impl PermissionCheck {
         now: Now,
     ) -> PermissionCheck {
         let origin = origin(url);
+        let in_force = known.robots.borrow().rules_in_force(&origin, now);
+        let fetch = match in_force {
+            Some(_) => RobotsFetch::needless(),
+            None => RobotsFetch::new(&origin),
+        };
         let mut check = PermissionCheck {
             url: url.clone(),
             site: task.site.clone(),
             wanted_ms: task.delay_ms,
             looks_up_twice,
-            fetch: RobotsFetch::new(&origin),
+            fetch,
             rules: None,
             state: State::LookingUp {
                 origin: origin.clone(),
@@ -122,7 +127,6 @@ impl PermissionCheck {
             },
             origin,
         };
-        let in_force = known.robots.borrow().rules_in_force(&check.origin, now);
         if let Some(rules) = in_force {
             check.decide(&rules, false, known);
         }

@@ -235,6 +235,18 @@ impl RobotsFetch {
         }
     }
 
+    /// A fetch that is over before it begins, because the rules are known.
+    pub fn needless() -> RobotsFetch {
+        RobotsFetch {
+            origin: String::new(),
+            next: None,
+            redirects_left: 0,
+            last: None,
+            denied: None,
+            anothers: None,
+        }
+    }
+
     /// The request to make now; `None` when the fetch is over.
     pub fn next_request(&self) -> Option<&Url> {
         self.next.as_ref()

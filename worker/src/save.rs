@@ -68,7 +68,7 @@ impl Saver {
         let now = Instant::now();
         let mut done = Vec::with_capacity(results.len());
         for (mut result, answer) in results.into_iter().zip(answers) {
-            let span = result.span();
+            let span = result.span.clone();
             let saved = match answer {
                 Ok(saved) => saved,
                 Err(refusal) => {

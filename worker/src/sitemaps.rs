@@ -68,8 +68,10 @@ pub fn may_become_sitemap(beginning: &[u8], is_named: bool) -> bool {
 
 /// Whether robots.txt lists the task's URL as a sitemap. If so, the task's parent is that robots.txt.
 pub fn is_named(task: &Task, crawl: &CrawlSettings) -> bool {
-    let parent = task.parent.as_deref().and_then(|url| Url::parse(url).ok());
-    crawl.needs_feature(Feature::Sitemaps) && parent.is_some_and(|url| is_robots_txt(&url))
+    let is_wanted = crawl.needs_feature(Feature::Sitemaps);
+    let parent = task.parent.as_deref().filter(|_| is_wanted);
+    let parent = parent.and_then(|url| Url::parse(url).ok());
+    parent.is_some_and(|url| is_robots_txt(&url))
 }
 
 /// Whether a body is a sitemap, judged by its beginning.

@@ -10,7 +10,6 @@ use reqwest::header::REFRESH;
 use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
-use webfill_service::log::task_span;
 use webfill_store::{Listing, PageOfList, RowCounts, RowLead, SampleText, Saved, Validators};
 use webfill_wire::{
     CrawlSettings, Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,
@@ -28,6 +27,8 @@ use crate::scripts::UnreadPage;
 /// The result of a task, filled by its fetch and its extraction.
 #[derive(Debug)]
 pub struct TaskResult {
+    /// The span for log lines about the task: the one in which its result was begun.
+    pub span: Span,
     pub task: Task,
     pub crawl: Arc<CrawlSettings>,
     pub outcome: Outcome,
@@ -91,6 +92,7 @@ impl TaskResult {
     /// The result of a task whose page was not requested.
     pub fn of_unfetched(task: Task, crawl: Arc<CrawlSettings>, outcome: Outcome) -> TaskResult {
         TaskResult {
+            span: Span::current(),
             task,
             crawl,
             outcome,
@@ -165,11 +167,6 @@ impl TaskResult {
             self.headers = Some(response_headers::to_json(&fetched.headers));
         }
         self
-    }
-
-    /// The span for log lines about this task.
-    pub fn span(&self) -> Span {
-        task_span(self.task.task, &self.crawl.crawl_id)
     }
 
     /// Whether a page was read but has no mapping. Sitemaps need none.

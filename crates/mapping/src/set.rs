@@ -23,6 +23,10 @@ pub struct MappingSet {
     index: UrlIndex,
     selectors: Selectors,
     warnings: Vec<Fault>,
+    /// Whether a mapping decides how its pages are read, or adds headers to their requests. Few do, and without them no
+    /// URL has to be matched to find this out.
+    has_lanes: bool,
+    has_headers: bool,
 }
 
 impl MappingSet {
@@ -67,6 +71,8 @@ impl MappingSet {
             return Err(LoadErrors(loading.faults));
         }
         Ok(MappingSet {
+            has_lanes: loading.mappings.iter().any(|one| one.lane.is_some()),
+            has_headers: loading.mappings.iter().any(|one| !one.headers.is_empty()),
             sources,
             mappings: loading.mappings,
             index: UrlIndex::new(loading.url_patterns),
@@ -170,9 +176,10 @@ impl MappingSet {
         &self.mapping(index).version
     }
 
-    /// The headers that are sent with the requests for a mapping's pages; the names are in lower case.
-    pub fn headers(&self, index: MappingIndex) -> &[(String, String)] {
-        &self.mapping(index).headers
+    /// The headers that the mapping of a canonical URL adds to its request; the names are in lower case.
+    pub fn find_headers(&self, url: &str) -> &[(String, String)] {
+        let found = self.has_headers.then(|| self.find(url)).flatten();
+        found.map_or(&[], |index| &self.mapping(index).headers)
     }
 
     /// The fields that a mapping recognises a page's record by.
@@ -212,9 +219,10 @@ impl MappingSet {
         self.mapping(index).description.as_deref()
     }
 
-    /// How the mapping requires its pages to be read; `None` if the crawl decides.
-    pub fn lane(&self, index: MappingIndex) -> Option<PageLane> {
-        self.mapping(index).lane
+    /// How the mapping of a canonical URL requires its pages to be read; `None` if the crawl decides.
+    pub fn find_lane(&self, url: &str) -> Option<PageLane> {
+        let found = self.has_lanes.then(|| self.find(url)).flatten();
+        self.mapping(found?).lane
     }
 
     /// The names of the fields of one mapping, in the order of its file.

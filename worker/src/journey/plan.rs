@@ -60,9 +60,7 @@ fn choose_rendering<'b>(
     crawl: &CrawlSettings,
 ) -> (Rendering, Option<&'b Browser>) {
     let mappings = journey.mappings.borrow();
-    let lane = mappings
-        .as_ref()
-        .and_then(|set| set.lane(set.find(&task.url)?));
+    let lane = mappings.as_ref().and_then(|set| set.find_lane(&task.url));
     let pages = journey.scripted_pages.borrow();
     let rendering = pages.rendering(crawl.lane, lane, &task.site);
     let browser = journey.browser.as_ref().filter(|_| !pages.is_broken());

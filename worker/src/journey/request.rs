@@ -175,12 +175,11 @@ impl Journey {
     /// The headers sent with a page's request in addition to those of its site: its mapping's headers and the given
     /// conditions.
     fn extra_headers(&self, url: &Url, conditions: &[(String, String)]) -> Vec<(String, String)> {
-        let mappings = self.mappings.borrow().clone();
-        let of_mapping = mappings.and_then(|mappings| {
-            let index = mappings.find(url.as_str())?;
-            Some(mappings.headers(index).to_vec())
-        });
-        let mut headers = of_mapping.unwrap_or_default();
+        let mappings = self.mappings.borrow();
+        let of_mapping = mappings
+            .as_ref()
+            .map(|mappings| mappings.find_headers(url.as_str()));
+        let mut headers = of_mapping.unwrap_or_default().to_vec();
         headers.extend_from_slice(conditions);
         headers
     }
