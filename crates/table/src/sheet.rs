@@ -1,6 +1,7 @@
 //! XLSX: one sheet of a workbook is read as the table.
 
 mod cell;
+mod hyperlinks;
 mod package;
 mod rewrite;
 mod rows;

@@ -33,7 +33,7 @@ fn fill(
 
 #[test]
 fn values_are_written_in_the_form_of_their_column() {
-    let table: [(&str, &str, &[Value], &str); 14] = [
+    let table: [(&str, &str, &[Value], &str); 18] = [
         (
             "a.csv",
             "id,name\n1,\n2,x\n",
@@ -63,6 +63,24 @@ fn values_are_written_in_the_form_of_their_column() {
             "id,name\n'1',''\n'2','x'\n'3','y'\n",
             &[(2, "name", "it's")],
             "id,name\n'1','it''s'\n'2','x'\n'3','y'\n",
+        ),
+        (
+            "a.csv",
+            "\"id\",\"name\"\n\"1\",\n\"2\",\"x\"\n\"3\",\n",
+            &[(2, "name", "y"), (4, "name", "z")],
+            "\"id\",\"name\"\n\"1\",\"y\"\n\"2\",\"x\"\n\"3\",\"z\"\n",
+        ),
+        (
+            "a.csv",
+            "id,name\n1,\n2,\"x, y\"\n",
+            &[(2, "name", "z")],
+            "id,name\n1,z\n2,\"x, y\"\n",
+        ),
+        (
+            "a.csv",
+            "id,name\n1,\n2,\"x\"\n3,y\n",
+            &[(2, "name", "z")],
+            "id,name\n1,z\n2,\"x\"\n3,y\n",
         ),
         (
             "a.csv",
@@ -99,6 +117,12 @@ fn values_are_written_in_the_form_of_their_column() {
             "{\"id\":1,\"n\":\"\"}\n{\"id\":2,\"n\":\"x\"}\n",
             &[(1, "n", "\"7\"")],
             "{\"id\":1,\"n\":\"\\\"7\\\"\"}\n{\"id\":2,\"n\":\"x\"}\n",
+        ),
+        (
+            "a.jsonl",
+            "{\"id\": 1, \"n\": NaN}\n{\"id\": 2, \"n\": -Infinity}\n{\"n\":5,\"id\":3}\n",
+            &[(1, "n", "7"), (2, "n", "8")],
+            "{\"id\": 1, \"n\": 7}\n{\"id\": 2, \"n\": 8}\n{\"n\":5,\"id\":3}\n",
         ),
         (
             "a.jsonl",

@@ -274,3 +274,107 @@ fn a_hidden_sheet_is_not_the_first_one_and_others_are_named() {
         assert!(refusal.contains("with --sheet: `Other`"), "{refusal}");
     }
 }
+
+/// The sheet with links beside its texts. `texts` are the texts of its second column, and `more` follows the rows.
+fn linked_workbook(titles: [&str; 3], formulas: [&str; 3], more: &str) -> Table {
+    let row = |at: usize| {
+        let (number, title) = (at + 2, titles[at]);
+        let formula = match formulas[at] {
+            "" => String::new(),
+            formula => format!("<f>{formula}</f>"),
+        };
+        format!(
+            r#"<row r="{number}"><c r="A{number}"><v>{number}</v></c><c r="B{number}" t="str">{formula}<v>{title}</v></c><c r="C{number}"/></row>"#
+        )
+    };
+    let header = r#"<row r="1"><c r="A1" t="str"><v>id</v></c><c r="B1" t="str"><v>title</v></c><c r="C1" t="str"><v>pages</v></c></row>"#;
+    let rows: String = (0..3).map(row).collect();
+    let mut parts = parts();
+    let sheet = format!(
+        r#"<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheetData>{header}{rows}</sheetData>{more}</worksheet>"#
+    );
+    parts.insert("xl/worksheets/sheet1.xml", sheet);
+    let relation = |number: usize, target: &str| {
+        format!(
+            r#"<Relationship Id="rId{number}" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink" Target="{target}" TargetMode="External"/>"#
+        )
+    };
+    let relations: String = [
+        relation(1, "https://a.example/1?a=1&amp;b=2"),
+        relation(2, "HTTP://a.example/2"),
+        relation(3, "mailto:a@a.example"),
+    ]
+    .concat();
+    parts.insert("xl/worksheets/_rels/sheet1.xml.rels", format!(
+        r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{relations}</Relationships>"#
+    ));
+    workbook_of(parts)
+}
+
+const LINKS: &str = r#"<hyperlinks><hyperlink ref="B2" r:id="rId1"/><hyperlink ref="B3" r:id="rId2"/><hyperlink ref="B4" location="Other!A1"/></hyperlinks>"#;
+
+#[test]
+fn links_of_cells_are_a_column_behind_the_table() {
+    let input = linked_workbook(["Emma", "Persuasion", "Lady Susan"], ["", "", ""], LINKS);
+    let (rows, faults) = input.read().unwrap();
+    let expected = [
+        "2: #2 · Emma · ∅ · https://a.example/1?a=1&b=2",
+        "3: #3 · Persuasion · ∅ · HTTP://a.example/2",
+        "4: #4 · Lady Susan · ∅ · ∅",
+    ];
+    assert_eq!(
+        (lines(&rows), faults),
+        (expected.map(str::to_owned).to_vec(), Vec::new())
+    );
+    let understanding = input.understand();
+    assert_eq!(understanding.columns[3].name, "title (link)");
+    let links: Vec<usize> = understanding
+        .urls
+        .iter()
+        .map(|links| links.column)
+        .collect();
+    assert_eq!(links, [3]);
+
+    // Nothing is written into the column, as it is none of the sheet.
+    let written = fill(
+        &input,
+        None,
+        &[
+            (2, "pages", "250"),
+            (4, "title (link)", "http://a.example/3"),
+        ],
+    );
+    assert_eq!(written.filled_count, 1, "{written:?}");
+    let parts = parts_of(&input.output());
+    let sheet = &parts["xl/worksheets/sheet1.xml"];
+    assert!(sheet.contains(">250<") && sheet.contains(LINKS), "{sheet}");
+    assert!(!sheet.contains("D2") && !sheet.contains("D4"), "{sheet}");
+}
+
+#[test]
+fn links_of_formulas_are_read_and_links_in_texts_come_first() {
+    let formulas = [
+        r#"HYPERLINK("http://a.example/1?a=1&amp;b=2","Emma")"#,
+        r#"HYPERLINK(&quot;http://a.example/2&quot;)"#,
+        r#"HYPERLINK("http://a.example/"&amp;A4)"#,
+    ];
+    let input = linked_workbook(["Emma", "Persuasion", "Lady Susan"], formulas, "");
+    let rows = lines(&input.read().unwrap().0);
+    assert!(
+        rows[0].ends_with(" · http://a.example/1?a=1&b=2"),
+        "{rows:?}"
+    );
+    assert!(rows[1].ends_with(" · http://a.example/2"), "{rows:?}");
+    assert!(rows[2].ends_with(" · ∅"), "{rows:?}");
+
+    // A link that is the text of its cell needs no further column.
+    let titles = ["https://a.example/1", "https://a.example/2", "Lady Susan"];
+    let input = linked_workbook(titles, ["", "", ""], LINKS);
+    let rows = lines(&input.read().unwrap().0);
+    assert_eq!(rows[0], "2: #2 · https://a.example/1 · ∅");
+
+    // Few links are of notes.
+    let few = r#"<hyperlinks><hyperlink ref="B2" r:id="rId1"/></hyperlinks>"#;
+    let input = linked_workbook(["Emma", "Persuasion", "Lady Susan"], ["", "", ""], few);
+    assert_eq!(lines(&input.read().unwrap().0)[0], "2: #2 · Emma · ∅");
+}

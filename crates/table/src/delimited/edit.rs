@@ -1,9 +1,50 @@
 //! Writes a value as a cell of a delimited text.
 
+use super::split::{Split, split};
 use crate::format::{Dialect, Encoding, Escape};
-use crate::text::encode;
+use crate::gaps::gap_word_index;
+use crate::text::{Span, encode};
 
-/// The bytes of a cell with the value. It is in quotes only if it needs them or if the old cell had them. An error says
+/// For each column, whether all values of the first rows are in quotes, and one of them needs none. Gaps do not count,
+/// because some programs write them without quotes.
+pub(super) fn find_quoted_columns(
+    beginning: &[u8],
+    is_whole: bool,
+    dialect: &Dialect,
+    columns: usize,
+) -> Vec<bool> {
+    const MOST_ROWS: usize = 1_000;
+    let (mut counts, mut rest) = (vec![(0, 0); columns], beginning);
+    let mut spans: Vec<Span> = Vec::new();
+    for row in 0..MOST_ROWS {
+        let Split::Row(found) = split(rest, is_whole, dialect, &mut spans) else {
+            break;
+        };
+        // The first row is the header, or shows no more than the others.
+        if row > 0 {
+            for ((quoted, bare), span) in counts.iter_mut().zip(&spans) {
+                let text = String::from_utf8_lossy(&rest[span.start..span.end]);
+                let quote = char::from(dialect.quote.unwrap_or(b'"'));
+                let inner = text.trim_matches(quote);
+                let is_gap = inner.is_empty() || gap_word_index(inner).is_some();
+                match span.is_quoted {
+                    true => *quoted += usize::from(!is_gap && !needs_quotes(inner, quote, dialect)),
+                    false => *bare += usize::from(!is_gap),
+                }
+            }
+        }
+        rest = &rest[found.bytes..];
+        if rest.is_empty() || found.bytes == 0 {
+            break;
+        }
+    }
+    counts
+        .iter()
+        .map(|(quoted, bare)| *quoted > 0 && *bare == 0)
+        .collect()
+}
+
+/// The bytes of a cell with the value. It is in quotes only if it needs them, or if the old cell or its column has them. An error says
 /// why the dialect cannot express the value.
 pub(super) fn encode_cell(
     value: &str,

@@ -8,7 +8,7 @@ use std::io;
 
 use super::decode_cells;
 use super::dialect::detect_dialect;
-use super::edit::encode_cell;
+use super::edit::{encode_cell, find_quoted_columns};
 use super::header;
 use super::split::{Split, SplitRow, line_bytes, split};
 use crate::cell::{Cell, Column};
@@ -44,6 +44,8 @@ pub(crate) struct DelimitedRows {
     notes: u32,
     /// How many bytes may still be examined without finding the end of a row.
     patience: usize,
+    /// For each column, whether its first values are all in quotes, so that new ones get quotes, too.
+    quotes: Vec<bool>,
     /// Whether all bytes so far are ASCII. A text without a byte order mark counts as UTF-8 until a character is not
     /// valid UTF-8.
     is_ascii_so_far: bool,
@@ -87,9 +89,16 @@ impl DelimitedRows {
             at,
             notes: dialect.notes,
             patience: VAIN_BYTES,
+            quotes: Vec::new(),
             is_ascii_so_far: true,
         };
         rows.columns = rows.read_columns()?;
+        rows.quotes = find_quoted_columns(
+            rows.buffer.bytes(),
+            rows.buffer.is_at_end(),
+            &rows.dialect,
+            rows.columns.len(),
+        );
         Ok(rows)
     }
 
@@ -257,7 +266,7 @@ impl DelimitedRows {
     }
 
     /// The bytes to write for a value. An error says why it cannot be written.
-    fn encode_value(&self, value: &str, span: &Span, shape: &Shape) -> Result<Vec<u8>, String> {
+    fn encode_value(&self, value: &str, is_quoted: bool, shape: &Shape) -> Result<Vec<u8>, String> {
         if value.contains('\0') {
             return Err(String::from("it holds NUL bytes"));
         }
@@ -265,7 +274,7 @@ impl DelimitedRows {
             return Err(String::from("it is longer than 1 MiB"));
         }
         let value = cell_text(value.to_owned(), shape)?;
-        encode_cell(&value, span.is_quoted, &self.dialect, self.form.encoding)
+        encode_cell(&value, is_quoted, &self.dialect, self.form.encoding)
     }
 }
 
@@ -340,7 +349,8 @@ impl TextRows for DelimitedRows {
                 is_escaped: false,
             };
             let span = spans.get(column).unwrap_or(&lacking);
-            match self.encode_value(&value, span, &shapes[column]) {
+            let is_quoted = span.is_quoted || self.quotes.get(column) == Some(&true);
+            match self.encode_value(&value, is_quoted, &shapes[column]) {
                 Ok(cell) => {
                     edited.raw.extend_from_slice(&piece.raw[at..span.start]);
                     for _ in count..=column {

@@ -16,7 +16,14 @@ pub(super) struct Member {
 
 /// Parses a text that is one JSON object into its members. An error says what is wrong.
 pub(super) fn parse_members(text: &str) -> Result<Vec<Member>, String> {
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("invalid JSON: {error}"))?;
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        let with_numbers = replace_missing_numbers(text);
+        let is_valid =
+            with_numbers.is_some_and(|text| serde_json::from_str::<IgnoredAny>(&text).is_ok());
+        if !is_valid {
+            return Err(format!("invalid JSON: {error}"));
+        }
+    }
     let bytes = text.as_bytes();
     let mut at = skip_blanks(bytes, 0);
     if bytes[at] != b'{' {
@@ -41,6 +48,35 @@ pub(super) fn parse_members(text: &str) -> Result<Vec<Member>, String> {
             return Ok(members);
         }
     }
+}
+
+/// The words that Python and JavaScript write for numbers that are none. JSON has no such values.
+const MISSING_NUMBERS: [(&str, &str); 2] = [("NaN", "100"), ("Infinity", "10000000")];
+
+/// The text with a number in place of each `NaN` and `Infinity` outside texts, at the same positions. `None` if there are
+/// none.
+fn replace_missing_numbers(text: &str) -> Option<String> {
+    if !MISSING_NUMBERS.iter().any(|(word, _)| text.contains(word)) {
+        return None;
+    }
+    let (bytes, mut replaced) = (text.as_bytes(), String::with_capacity(text.len()));
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = memchr::memchr(b'"', &bytes[at..]).map_or(bytes.len(), |found| at + found);
+        let outside = text.get(at..end)?;
+        let with_numbers = MISSING_NUMBERS
+            .iter()
+            .fold(outside.to_owned(), |text, (word, number)| {
+                text.replace(word, number)
+            });
+        replaced.push_str(&with_numbers);
+        at = match end < bytes.len() {
+            true => string_end(bytes, end),
+            false => end,
+        };
+        replaced.push_str(text.get(end..at)?);
+    }
+    Some(replaced)
 }
 
 fn skip_blanks(bytes: &[u8], at: usize) -> usize {
@@ -108,7 +144,8 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 /// Converts a JSON value to a cell.
 pub(super) fn cell_from_json(json: &str) -> Cell {
     match json.as_bytes().first() {
-        Some(b'n') | None => Cell::Missing,
+        Some(b'n' | b'N' | b'I') | None => Cell::Missing,
+        Some(b'-') if json.ends_with(['y', 'N']) => Cell::Missing,
         Some(b't') => Cell::Bool(true),
         Some(b'f') => Cell::Bool(false),
         Some(b'-' | b'0'..=b'9') => Cell::Number(json.to_owned()),
@@ -150,6 +187,27 @@ mod tests {
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value));
         assert_eq!(found, expected);
+        let text = r#"{"a": NaN, "b": "NaN \"NaN", "c": [-Infinity, 1], "d": -Infinity, "Infinity":Infinity}"#;
+        let members = parse_members(text).unwrap();
+        let values: Vec<&str> = members
+            .iter()
+            .map(|member| &text[member.value.clone()])
+            .collect();
+        assert_eq!(
+            values,
+            [
+                "NaN",
+                r#""NaN \"NaN""#,
+                "[-Infinity, 1]",
+                "-Infinity",
+                "Infinity"
+            ]
+        );
+        assert!(
+            [0, 3, 4]
+                .iter()
+                .all(|at| cell_from_json(values[*at]) == Cell::Missing)
+        );
         assert!(parse_members("{}").unwrap().is_empty());
         assert!(parse_members("{ }").unwrap().is_empty());
     }
@@ -165,6 +223,10 @@ mod tests {
             "{\"a\":1,}",
             "nul",
             "{}{}",
+            "{\"a\":nan}",
+            "{\"a\":NaNa}",
+            "{NaN:1}",
+            "NaN",
         ] {
             assert!(parse_members(text).is_err(), "{text}");
         }

@@ -125,7 +125,7 @@ impl Package {
         }
     }
 
-    fn read_small_part(&mut self, name: &str) -> Result<String, String> {
+    pub(super) fn read_small_part(&mut self, name: &str) -> Result<String, String> {
         const MAX_BYTES: u64 = 16 << 20;
         let broken = |error: &dyn std::fmt::Display| match name {
             WORKBOOK => format!("it is a zip file, but no XLSX: {error}"),
@@ -149,7 +149,7 @@ pub(super) fn attribute_value(element: &BytesStart<'_>, name: &str) -> Option<St
 }
 
 /// Calls `each` for each XML element. If the XML is broken, it stops there.
-fn for_each_element(xml: &str, mut each: impl FnMut(&BytesStart<'_>)) {
+pub(super) fn for_each_element(xml: &str, mut each: impl FnMut(&BytesStart<'_>)) {
     let mut reader = Reader::from_str(xml);
     loop {
         match reader.read_event() {

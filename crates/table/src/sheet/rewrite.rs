@@ -20,15 +20,15 @@ type Fault = Box<dyn std::error::Error>;
 
 /// The row and column of the XML event that is being read.
 #[derive(Default)]
-struct Place {
-    row: u32,
+pub(super) struct Place {
+    pub(super) row: u32,
     /// The column of the next cell. It applies if the cell has no reference such as `B2`.
     column: u32,
     next_row: u32,
 }
 
 impl Place {
-    fn enter_row(&mut self, row: &BytesStart<'_>) {
+    pub(super) fn enter_row(&mut self, row: &BytesStart<'_>) {
         let said = attribute_value(row, "r").and_then(|number| number.parse::<u32>().ok());
         self.row = said.map_or(self.next_row, |number| number.saturating_sub(1));
         self.next_row = self.row + 1;
@@ -36,7 +36,7 @@ impl Place {
     }
 
     /// Moves to a cell that is read, and returns its column.
-    fn enter_cell(&mut self, cell: &BytesStart<'_>) -> u32 {
+    pub(super) fn enter_cell(&mut self, cell: &BytesStart<'_>) -> u32 {
         let said = attribute_value(cell, "r").and_then(|reference| column_of_reference(&reference));
         let column = said.unwrap_or(self.column);
         self.column = column + 1;
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-fn column_of_reference(reference: &str) -> Option<u32> {
+pub(super) fn column_of_reference(reference: &str) -> Option<u32> {
     let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
     let number = letters.fold(0_u32, |number, letter| {
         let digit = u32::from(letter.to_ascii_uppercase() - b'A') + 1;

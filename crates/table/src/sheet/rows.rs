@@ -1,6 +1,6 @@
 //! Reads the rows of a sheet in a separate thread. It holds the workbook's shared texts in memory, but only few rows.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use calamine::{Reader, Xlsx, XlsxError};
 
 use super::cell::cell_from_sheet;
+use super::hyperlinks::{Hyperlinks, read_hyperlinks};
 use super::package::Package;
 use crate::cell::{Cell, Column, Row};
 use crate::delimited::begins_with_header;
@@ -28,6 +29,8 @@ pub(crate) struct SheetRows {
     /// The first column of the table, counted from 0.
     pub(super) first_column: u32,
     columns: Vec<Column>,
+    /// The links of one column's cells, by row. They are the cells of a further column, the last one.
+    links: Option<HashMap<u32, String>>,
     ready: VecDeque<SheetRow>,
     rows: Receiver<SheetMessage>,
     has_ended: bool,
@@ -56,9 +59,8 @@ impl SheetRows {
         let unreadable = |reason: String| TableError::unreadable_file(path, reason);
         let is_wished = sheet.is_some() || has_header.is_some();
         let mut package = Package::open(path)?;
-        let (sheet, _) = package.find_sheet(sheet).map_err(unreadable)?;
+        let (sheet, part) = package.find_sheet(sheet).map_err(unreadable)?;
         let others = package.advise_other_sheets(&sheet);
-        drop(package);
         let (to, rows) = sync_channel(WAITING_ROWS);
         let (file, name) = (path.to_owned(), sheet.clone());
         std::thread::spawn(move || {
@@ -74,6 +76,7 @@ impl SheetRows {
             has_header: has_header.unwrap_or(true),
             first_column: 0,
             columns: Vec::new(),
+            links: None,
             ready: VecDeque::new(),
             rows,
             has_ended: false,
@@ -85,6 +88,9 @@ impl SheetRows {
             }
         }
         rows.find_columns(has_header);
+        if !rows.columns.is_empty() && !rows.has_link_in_text() {
+            rows.add_column_of_links(read_hyperlinks(&mut package, &part));
+        }
         let is_bare = rows.has_ended && rows.ready.is_empty() && !is_wished && !others.is_empty();
         match (rows.columns.is_empty(), is_bare) {
             (true, _) => Err(unreadable(format!(
@@ -166,12 +172,53 @@ impl SheetRows {
         }
     }
 
+    /// Whether this column, by its index, has the links of another one. It is none of the sheet.
+    pub(super) fn is_column_of_links(&self, column: usize) -> bool {
+        self.links.is_some() && column + 1 == self.columns.len()
+    }
+
+    /// Whether a cell of the first rows shows a link.
+    fn has_link_in_text(&self) -> bool {
+        let cells = self.ready.iter().flat_map(|row| &row.cells);
+        let mut texts = cells.filter_map(|(_, cell)| cell.text());
+        texts.any(|text| text.contains("://") || text.starts_with("www."))
+    }
+
+    /// Adds a column with the links of the column that has most of them, if half of the first rows have one.
+    fn add_column_of_links(&mut self, links: Hyperlinks) {
+        let count = |links: &HashMap<u32, String>| {
+            let rows = self.ready.iter();
+            rows.filter(|row| links.contains_key(&row.row)).count()
+        };
+        let most = links
+            .into_iter()
+            .max_by_key(|(column, links)| (count(links), u32::MAX - column));
+        let Some((column, links)) = most.filter(|(_, links)| count(links) * 2 >= self.ready.len())
+        else {
+            return;
+        };
+        let at = column.checked_sub(self.first_column).map(|at| at as usize);
+        if let Some(of) = at
+            .and_then(|at| self.columns.get(at))
+            .filter(|_| !links.is_empty())
+        {
+            let name = format!("{} (link)", of.name);
+            self.columns.push(Column { name });
+            self.links = Some(links);
+        }
+    }
+
     fn check_row(&self, row: SheetRow) -> Result<Row, RowFault> {
         let number = u64::from(row.row) + 1;
         let mut cells = vec![Cell::Missing; self.columns.len()];
+        let link = self.links.as_ref().and_then(|links| links.get(&row.row));
+        if let (Some(link), Some(last)) = (link, cells.last_mut()) {
+            *last = Cell::Text(link.clone());
+        }
+        let is_of_table = |at: &usize| *at < self.columns.len() - usize::from(self.links.is_some());
         for (column, cell) in row.cells {
             let at = column.checked_sub(self.first_column).map(|at| at as usize);
-            match at.and_then(|at| cells.get_mut(at)) {
+            match at.filter(is_of_table).and_then(|at| cells.get_mut(at)) {
                 Some(place) => *place = cell,
                 None => {
                     return Err(RowFault {

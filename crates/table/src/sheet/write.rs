@@ -48,7 +48,11 @@ pub(crate) fn write(
         written.row_count += 1;
         for edit in collect_edits(row.number, &row.cells, understanding, change, &mut refusals) {
             let shape = &understanding.shapes[edit.column];
-            match new_cell(&edit.value, shape, package.is_from_1904) {
+            let cell = match rows.is_column_of_links(edit.column) {
+                true => Err(String::from("it is the link of another cell")),
+                false => new_cell(&edit.value, shape, package.is_from_1904),
+            };
+            match cell {
                 Ok(cell) => {
                     let at = row.number as u32 - 1;
                     let column = rows.first_column + edit.column as u32;
