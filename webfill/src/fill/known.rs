@@ -2,8 +2,14 @@
 //! times the memory of their values.
 
 /// The values of a row's cells by field; a field without values is a gap.
+///
+/// First stands the number of positions, and each position in four bytes: where the field 64, 128 and so on begins.
+/// Without them, each value of a wide row would be searched from the row's beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownValues(Box<[u8]>);
+
+/// The number of fields from one position to the next.
+const STEP: usize = 64;
 
 /// Reads the remaining bytes of a [`KnownValues`]. Each field is its number of values, followed by each value after its
 /// length.
@@ -13,26 +19,42 @@ struct Fields<'k> {
 
 impl KnownValues {
     pub fn from_values(fields: impl IntoIterator<Item = Vec<String>>) -> KnownValues {
-        let mut bytes = Vec::new();
-        for values in fields {
+        let (mut bytes, mut positions) = (Vec::new(), Vec::new());
+        for (at, values) in fields.into_iter().enumerate() {
+            if at > 0 && at % STEP == 0 {
+                // A row of more than 4 GiB is never read.
+                positions.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+            }
             push_varint(&mut bytes, values.len());
             for value in values {
                 push_varint(&mut bytes, value.len());
                 bytes.extend_from_slice(value.as_bytes());
             }
         }
-        KnownValues(bytes.into_boxed_slice())
+        let mut all = Vec::with_capacity(bytes.len() + positions.len() * 4 + 1);
+        push_varint(&mut all, positions.len());
+        all.extend(positions.iter().flat_map(|position| position.to_le_bytes()));
+        all.extend_from_slice(&bytes);
+        KnownValues(all.into_boxed_slice())
+    }
+
+    /// The positions, and all fields.
+    fn parts(&self) -> (&[[u8; 4]], Fields<'_>) {
+        let mut fields = Fields { rest: &self.0 };
+        let length = fields.read_varint() * 4;
+        let (positions, rest) = fields.rest.split_at(length);
+        (positions.as_chunks().0, Fields { rest })
     }
 
     /// How many values each field has.
     pub fn counts(&self) -> impl Iterator<Item = usize> {
-        let mut fields = Fields { rest: &self.0 };
+        let (_, mut fields) = self.parts();
         std::iter::from_fn(move || fields.next_field(&mut |_| ()))
     }
 
     /// The values of each field.
     pub fn fields(&self) -> impl Iterator<Item = Vec<String>> {
-        let mut fields = Fields { rest: &self.0 };
+        let (_, mut fields) = self.parts();
         std::iter::from_fn(move || {
             let mut values = Vec::new();
             fields.next_field(&mut |value| values.push(decode_text(value)))?;
@@ -41,10 +63,19 @@ impl KnownValues {
     }
 
     pub fn get(&self, field: usize) -> Vec<String> {
-        let (mut fields, mut values) = (Fields { rest: &self.0 }, Vec::new());
-        for _ in 0..field {
+        let (positions, mut fields) = self.parts();
+        let mut skipped = field;
+        if let Some(step) = (field / STEP).checked_sub(1)
+            && let Some(position) = positions.get(step)
+        {
+            let position = u32::from_le_bytes(*position) as usize;
+            fields.rest = &fields.rest[position..];
+            skipped = field % STEP;
+        }
+        for _ in 0..skipped {
             fields.next_field(&mut |_| ());
         }
+        let mut values = Vec::new();
         fields.next_field(&mut |value| values.push(decode_text(value)));
         values
     }
@@ -121,5 +152,13 @@ mod tests {
         assert_eq!(known.get(1), ["new"]);
         assert_eq!(known.get(2), fields[2]);
         assert_eq!(KnownValues::from_values(Vec::new()).counts().count(), 0);
+        assert_eq!(KnownValues::default().get(70), [""; 0]);
+        let wide = || (0..300).map(|at| vec![format!("{at}"); at % 3]);
+        let mut known = KnownValues::from_values(wide());
+        known.set(64, Vec::new());
+        for (at, values) in wide().enumerate() {
+            let expected = if at == 64 { Vec::new() } else { values };
+            assert_eq!(known.get(at), expected, "{at}");
+        }
     }
 }
