@@ -107,20 +107,55 @@ fn an_invalid_answer_is_refused_with_a_reason() {
     let work = Workplace::new();
     let web = Web::start();
     work.write("books.csv", table_with_gaps(&BTreeMap::new()));
-    work.write(
-        "edited.csv",
-        "row,id,column,known,page,confidence,url,excerpt,answer\n2,b0,title,a,b,.9,u,e,perhaps\n",
-    );
-    let run = fill_command(&work, &web)
+    for end in ["\n", "\r\n"] {
+        let lines = [
+            "row,id,column,known,page,confidence,url,excerpt,answer",
+            "2,b0,title,a,b,.9,u,e,perhaps",
+        ];
+        work.write(
+            "edited.csv",
+            lines.map(|line| line.to_owned() + end).concat(),
+        );
+        let run = fill_command(&work, &web)
+            .args(["--doubts", "edited.csv"])
+            .finish()
+            .expect_code(2);
+        assert!(
+            run.stderr.contains("line 2: `perhaps` is no answer"),
+            "{}",
+            run.stderr
+        );
+    }
+    assert!(web.visits().is_empty());
+}
+
+/// Spreadsheets write `b7` as it is, but `007` as `7`. The URL and the column show which doubt a line is about.
+#[test]
+fn answers_of_a_file_whose_ids_a_spreadsheet_has_changed_are_read() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_books(&web, &Oddities::default());
+    let wrong = wrong_values();
+    work.write("books.csv", table_with_gaps(&wrong));
+    let all = || fill_command(&work, &web).args(["--check", "all"]);
+    all().finish().expect_code(0);
+    let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let mut lines = doubts.lines();
+    let mut edited = format!("{}\r\n", lines.next().unwrap());
+    for line in lines {
+        edited += &format!("{}accept\r\n", line.replacen(",b", ",", 1));
+    }
+    work.write("edited.csv", edited);
+    let run = all()
         .args(["--doubts", "edited.csv"])
         .finish()
-        .expect_code(2);
+        .expect_code(0);
+    let counted = format!("; {} accepted values written", wrong.len());
+    assert!(run.stdout.contains(&counted), "{}", run.stdout);
     assert!(
-        run.stderr.contains("line 2: `perhaps` is no answer"),
+        run.stderr.contains("line 2: its values were changed"),
         "{}",
         run.stderr
     );
-    assert!(web.visits().is_empty());
 }
 
 /// Accepts the first two doubts in the file, but changes the page's value in the second one. Returns both doubts as

@@ -29,12 +29,19 @@ pub(super) struct Line {
 impl Line {
     /// The doubt that this line is about, and whether the line's values are unchanged.
     pub(super) fn find<'l>(&self, listed: &'l [ListedDoubt]) -> Option<(&'l ListedDoubt, bool)> {
-        let is_its = |doubt: &&ListedDoubt| {
+        let is_of_page = |doubt: &&ListedDoubt| {
             let shown = &doubt.shown;
-            (&shown.id, &shown.column, &shown.url)
-                == (&self.shown.id, &self.shown.column, &self.shown.url)
+            (&shown.column, &shown.url) == (&self.shown.column, &self.shown.url)
         };
-        let its: Vec<&ListedDoubt> = listed.iter().filter(is_its).collect();
+        let of_page: Vec<&ListedDoubt> = listed.iter().filter(is_of_page).collect();
+        let of_row = of_page
+            .iter()
+            .filter(|doubt| doubt.shown.id == self.shown.id);
+        let mut its: Vec<&ListedDoubt> = of_row.copied().collect();
+        if its.is_empty() {
+            // Spreadsheets change ids that look like numbers or dates: `007` to `7`.
+            its = of_page;
+        }
         match (
             its.iter().find(|doubt| doubt.shown == self.shown),
             its.as_slice(),
@@ -69,6 +76,7 @@ pub fn open_doubts(file: &Path) -> std::io::Result<csv::Reader<Cursor<String>>> 
 pub(super) fn read_lines(file: &Path) -> Result<Vec<Line>, Fault> {
     let unread = |error: String| Fault::usage(format!("cannot read {}: {error}", file.display()));
     let mut reader = open_doubts(file).map_err(|error| unread(error.to_string()))?;
+    let text = reader.get_ref().get_ref().clone();
     let heads = reader
         .headers()
         .map_err(|error| unread(error.to_string()))?;
@@ -87,7 +95,7 @@ pub(super) fn read_lines(file: &Path) -> Result<Vec<Line>, Fault> {
         let record = record.map_err(|error| unread(error.to_string()))?;
         let cell = |column: usize| record.get(places[column]).unwrap_or_default().to_owned();
         lines.push(Line {
-            number: record.position().map_or(0, csv::Position::line),
+            number: record.position().map_or(0, |at| line_number(&text, at)),
             shown: ShownCells {
                 id: cell(1),
                 column: cell(2),
@@ -99,6 +107,13 @@ pub(super) fn read_lines(file: &Path) -> Result<Vec<Line>, Fault> {
         });
     }
     Ok(lines)
+}
+
+/// The number of the line at a position. Behind `\r\n` the reader's position is before the second character.
+fn line_number(text: &str, position: &csv::Position) -> u64 {
+    let at = usize::try_from(position.byte()).unwrap_or(usize::MAX);
+    let is_within_end = text.as_bytes().get(at) == Some(&b'\n');
+    position.line() + u64::from(is_within_end)
 }
 
 pub(super) fn read_answers(file: &Path, listed: &[ListedDoubt]) -> Result<Vec<Answer>, Fault> {
