@@ -18,6 +18,7 @@ mod made_web;
 mod manuals;
 mod odd_pages;
 mod odd_values;
+mod prices;
 mod progress;
 mod proof;
 mod refreshed;

@@ -20,7 +20,7 @@ fn is_odd(thing: usize) -> bool {
 }
 
 /// A number for each thing. All numbers are different, and they are in no order.
-fn unique_number(thing: usize) -> usize {
+pub(super) fn unique_number(thing: usize) -> usize {
     10_000 + thing * 7_919 % 89_989
 }
 
@@ -32,7 +32,7 @@ fn thing_title(thing: usize) -> String {
     format!("{} {}", true_values(thing)[0], unique_number(thing + 50))
 }
 
-fn thing_html(thing: usize, value: &str) -> String {
+pub(super) fn thing_html(thing: usize, value: &str) -> String {
     format!(
         "<!DOCTYPE html><html><head><title>Things</title></head><body><h1>{}</h1><table><tr><th>Kind</th><td>{}</td></tr>\
          <tr><th>Value</th><td>{value}</td></tr><tr><th>Seen</th><td>{}</td></tr></table></body></html>",
@@ -44,13 +44,13 @@ fn thing_html(thing: usize, value: &str) -> String {
 
 /// The results of a run: the values that were filled into gaps, with their row numbers, and the lines of the file of
 /// doubts.
-struct Filled {
+pub(super) struct Filled {
     values: Vec<(usize, String)>,
     doubts: Vec<Vec<String>>,
 }
 
 /// Fills a table with one column. `known` returns the values of the column, and `serve` returns the bytes of the pages.
-fn fill_from_pages(
+pub(super) fn fill_from_pages(
     known: impl Fn(usize) -> String,
     serve: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static,
 ) -> Filled {
@@ -95,7 +95,7 @@ fn fill_from_pages(
 
 impl Filled {
     /// Checks that every gap was filled with the expected value of its row, and that there are no doubts.
-    fn assert_filled(&self, case: &str, expected: impl Fn(usize) -> String) {
+    pub(super) fn assert_filled(&self, case: &str, expected: impl Fn(usize) -> String) {
         for (thing, value) in &self.values {
             assert_eq!(*value, expected(*thing), "{case}: thing {thing}");
         }

@@ -234,7 +234,7 @@ impl<'d> Places<'d> {
             return;
         }
         if node.text().len() <= LONGEST_ELEMENT && node.children().take(2).count() > 1 {
-            let text = match is_text_of_lines(node) {
+            let text = match is_within_lines(node) || has_struck_text(node) {
                 true => value_text(node),
                 false => node.text().into(),
             };
@@ -445,18 +445,19 @@ fn is_at_word_boundaries(text: &str, start: usize, length: usize) -> bool {
     !joins(before, first) && !joins(last, after)
 }
 
+/// Whether an element contains text that is struck out by its tag. No extraction chain reads it with the rest.
+fn has_struck_text(node: NodeRef<'_>) -> bool {
+    let mut tags = node.descendants().filter_map(NodeRef::tag);
+    tags.any(|tag| matches!(tag, "del" | "s" | "strike"))
+}
+
 /// Whether an element contains only text, perhaps on several lines. The text of an element with other blocks inside is
 /// not a value.
-fn is_text_of_lines(node: NodeRef<'_>) -> bool {
-    const WITHIN_LINES: [&str; 14] = [
-        "a", "abbr", "b", "em", "font", "i", "small", "span", "strong", "sub", "sup", "time", "u",
-        "wbr",
+fn is_within_lines(node: NodeRef<'_>) -> bool {
+    const WITHIN_LINES: [&str; 24] = [
+        "a", "abbr", "b", "bdi", "bdo", "br", "data", "del", "em", "font", "i", "ins", "mark", "p",
+        "s", "small", "span", "strike", "strong", "sub", "sup", "time", "u", "wbr",
     ];
-    let mut has_lines = false;
     let mut tags = node.descendants().filter_map(NodeRef::tag);
-    tags.all(|tag| {
-        let ends_line = matches!(tag, "br" | "p");
-        has_lines |= ends_line;
-        ends_line || WITHIN_LINES.contains(&tag)
-    }) && has_lines
+    tags.all(|tag| WITHIN_LINES.contains(&tag))
 }

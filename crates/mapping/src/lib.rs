@@ -75,6 +75,7 @@ mod tables;
 mod trace;
 mod url_index;
 mod url_pattern;
+mod value_text;
 
 pub use engine::Engine;
 pub use extraction::{
@@ -85,7 +86,6 @@ pub use limits::Limits;
 pub use listing::{Listing, Row};
 pub use manual::processors_manual;
 pub use mapping::PageLane;
-pub use page_text::value_text;
 pub use parallel::ParallelLists;
 pub use processors::duration::seconds_of_duration;
 pub use processors::measure::{Measure, round_decimals};
@@ -98,4 +98,5 @@ pub use set::{MappingIndex, MappingSet};
 pub use source::Source;
 pub use tables::{ColumnOfRow, columns_of_row};
 pub use trace::{FieldTrace, RowTrace, RowsTrace, StepTrace, Trace, UrlParserTrace, Values};
+pub use value_text::value_text;
 pub use webfill_document::Shell;

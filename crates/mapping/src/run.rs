@@ -11,10 +11,10 @@ use crate::columns::Columns;
 use crate::item::Item;
 use crate::limits::Limits;
 use crate::page::Page;
-use crate::page_text::value_text;
 use crate::reading::Reading;
 use crate::selectors::CompiledSelectors;
 use crate::tables::{Table, Tables};
+use crate::value_text::{value_text, value_text_with};
 
 /// A step of a chain: it turns a list of values into another list.
 pub(crate) trait Processor: Send + Sync {
@@ -169,6 +169,14 @@ impl<'p> Run<'p> {
     pub(crate) fn value_text<'i>(&'i self, item: &'i Item<'_>) -> Cow<'i, str> {
         match item {
             Item::Node(node) => value_text(*node),
+            other => self.text(other),
+        }
+    }
+
+    /// As [`Run::value_text`], with the mark that precedes raised cents.
+    pub(crate) fn number_text<'i>(&'i self, item: &'i Item<'_>, decimal: char) -> Cow<'i, str> {
+        match item {
+            Item::Node(node) => value_text_with(*node, decimal),
             other => self.text(other),
         }
     }

@@ -28,5 +28,8 @@ pub use date::{
 pub use decimal::Decimal;
 pub use exact_json::{exact_json_text, loses_digits, parse_exact_json};
 pub use normal::{folded_form, is_equivalent_text, is_equivalent_value, normal_form};
-pub use number::{NumberEvidence, NumberNotation, NumberReading, Numbers, read_numbers};
+pub use number::{
+    NumberEvidence, NumberNotation, NumberReading, Numbers, begins_with_currency,
+    ends_with_currency, read_numbers,
+};
 pub use telephone::telephone_digits;

@@ -14,6 +14,7 @@ mod words;
 mod written;
 
 pub use notation::NumberNotation;
+pub use signs::{begins_with_currency, ends_with_currency};
 
 use crate::decimal::Decimal;
 use marks::{Group, Notation};

@@ -12,7 +12,7 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const NUMBER: Entry = Entry {
     name: "number",
     family: Family::Convert,
-    summary: "Reads the number in every value and yields it as a number, with all its digits. These are dropped with a warning: a value that can be read in two ways, such as `1,234` without `decimal` if no other value of the field shows the notation; dates, times, telephone numbers, codes and fractions; a value that is not in the given notation; and a value with several numbers, such as `1h 30min` or `10 x 20`, if nothing shows which is meant. Cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` show it: the first. Values without a digit are dropped. Text on a line of its own, raised or struck, is a separate number: `12<br>34` has two. Hidden text is left out.",
+    summary: "Reads the number in every value and yields it as a number, with all its digits. These are dropped with a warning: a value that can be read in two ways, such as `1,234` without `decimal` if no other value of the field shows the notation; dates, times, telephone numbers, codes and fractions; a value that is not in the given notation; and a value with several numbers, such as `1h 30min` or `10 x 20`, if nothing shows which is meant. Cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` show it: the first. Values without a digit are dropped. Text on a line of its own, or raised, is a separate number: `12<br>34` has two. Raised cents beside a currency belong to their amount: `$19<sup>99</sup>` is 19.99. Hidden text is left out, and so are struck-out text beside other digits and marks of notes that are links.",
     parameters: &[
         Parameter {
             name: "decimal",
@@ -76,6 +76,9 @@ fn parse_single_character(text: &str) -> Result<char, Vec<crate::entry::Refusal>
     }
 }
 
+/// The mark before raised cents. It is always a decimal mark, and shows nothing about the other values of the field.
+const RAISED_POINT: char = '\u{b7}';
+
 struct ReadNumber(NumberNotation);
 
 impl Processor for ReadNumber {
@@ -83,11 +86,12 @@ impl Processor for ReadNumber {
         run.check_time()?;
         // A JSON number needs no parsing, and does not show how numbers are written in texts, so it counts as empty
         // here.
+        let decimal = self.0.decimal.unwrap_or(RAISED_POINT);
         let texts: Vec<_> = items
             .iter()
             .map(|item| match item {
                 Item::Number(_) => "".into(),
-                other => run.value_text(other),
+                other => run.number_text(other, decimal),
             })
             .collect();
         let numbers = Numbers::find(&texts, &self.0);

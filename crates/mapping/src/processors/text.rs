@@ -43,7 +43,7 @@ pub(crate) const TRIM: Entry = Entry {
 pub(crate) const COLLAPSE_WHITESPACE: Entry = Entry {
     name: "collapse_whitespace",
     family: Family::Text,
-    summary: "Replaces every run of white space by one space, and removes white space and invisible marks at both ends. In an element, a line break and the edge of a block are white space, too: `12 High St<br>Ely` becomes `12 High St Ely`.",
+    summary: "Replaces every run of white space by one space, and removes white space and invisible marks at both ends. In an element, a line break and the edge of a block are white space, too: `12 High St<br>Ely` becomes `12 High St Ely`. Hidden text is left out if there is other text, and struck-out text unless only it has digits.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",

@@ -159,6 +159,18 @@ pub(super) fn is_known_currency(word: &str) -> bool {
     [CODES, WORDS].iter().any(|list| list.contains(&word))
 }
 
+/// Whether a text begins with a currency: a sign or a known code or word.
+pub fn begins_with_currency(text: &str) -> bool {
+    let word = text.split(|c: char| !c.is_alphabetic()).next();
+    text.starts_with(is_currency_sign) || word.is_some_and(is_known_currency)
+}
+
+/// Whether a text ends with a currency: a sign or a known code or word.
+pub fn ends_with_currency(text: &str) -> bool {
+    let word = text.rsplit(|c: char| !c.is_alphabetic()).next();
+    text.ends_with(is_currency_sign) || word.is_some_and(is_known_currency)
+}
+
 /// Splits off the currency that directly precedes a number. Returns the text before the currency, and whether there was
 /// one.
 fn strip_currency(text: &[char]) -> (&[char], bool) {
