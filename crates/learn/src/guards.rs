@@ -11,6 +11,7 @@ use crate::field::LearnedField;
 use crate::fold::{Spelling, is_cut_off};
 use crate::number_guard;
 use crate::page_group::Group;
+use crate::places::Places;
 use crate::score::{Label, reads_truncated, trusted_labels};
 use crate::shape::{self, Lengths};
 
@@ -87,8 +88,9 @@ fn truncation_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     })
 }
 
-/// A guard that drops texts of the layout, such as breadcrumbs. These are not known values, but are read on nearly all
-/// pages with a known value.
+/// A guard that drops texts of the layout, such as breadcrumbs. These are not known values, but nearly all pages with a
+/// known value have them, and in the same elements. A value that several rows share may be among the related links of
+/// most pages, but its own pages have it in other elements, too.
 pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) -> Option<Guard> {
     /// With fewer pages that have a known value, texts of the layout cannot be recognised.
     const LEAST: usize = 5;
@@ -110,13 +112,24 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
         });
         pages.count() as f64 >= SHARE * known.len() as f64
     };
+    let is_elsewhere = |page: usize, value: &Spelling| {
+        let of_known = known.iter();
+        let usual: BTreeSet<String> = of_known
+            .flat_map(|label| element_paths(&group.pages[label.page], &value.folded))
+            .collect();
+        !element_paths(&group.pages[page], &value.folded).is_subset(&usual)
+    };
     let unlabelled =
         (0..group.pages.len()).filter(|page| known.iter().all(|label| label.page != *page));
-    let read = unlabelled.map(|page| &found.readings[one][page]);
+    let select = value_selector(found);
+    let read = unlabelled.flat_map(|page| {
+        let values = select(&found.readings[one][page]).iter();
+        values.map(move |value| (page, value))
+    });
     let mut texts: Vec<&str> = read
-        .flat_map(value_selector(found))
-        .filter(|value| value.text.len() <= LONGEST && !is_known(value) && is_of_layout(value))
-        .map(|value| value.text.as_str())
+        .filter(|(_, value)| value.text.len() <= LONGEST && !is_known(value))
+        .filter(|(page, value)| is_of_layout(value) && !is_elsewhere(*page, value))
+        .map(|(_, value)| value.text.as_str())
         .collect();
     texts.sort_unstable();
     // A text that is read on a single page does not count: it may be the page's own value, which other pages show among
@@ -141,6 +154,20 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
         has_shape: true,
         accepts: Box::new(move |text| !regex.is_match(text)),
     })
+}
+
+/// The elements of a page with this folded text, each as its tags and classes from the root.
+fn element_paths(page: &Places<'_>, folded: &str) -> BTreeSet<String> {
+    let path = |&place: &usize| {
+        let element = page.element_of(place)?;
+        let around = std::iter::successors(Some(element), |node| node.parent());
+        let names = around.filter_map(|node| {
+            let class = node.attribute("class").unwrap_or_default();
+            Some(format!("{}.{class}", node.tag()?))
+        });
+        Some(names.collect::<Vec<_>>().join("<"))
+    };
+    page.find_text(folded).iter().filter_map(path).collect()
 }
 
 /// Whether the known values have a common shape, as codes and mail addresses do. Then other values are recognised by

@@ -122,6 +122,31 @@ fn a_wrong_record_does_not_mislead() {
 }
 
 #[test]
+fn a_value_of_several_pages_is_read_although_all_pages_link_to_it() {
+    // Five makers are known. The other three pages have the same one.
+    let makers = [
+        "Ada", "Mary", "Grace", "Emmy", "Rosa", "Hedy", "Hedy", "Hedy",
+    ];
+    let html = |number: usize| {
+        format!(
+            "<h1>{}</h1><p>Price: {}</p><ul class=related><li><a href=/a>Hedy</a></li></ul>",
+            makers[number],
+            number * 13
+        )
+    };
+    let pages: Vec<Page> = (0..8)
+        .map(|number| {
+            let known = [("maker", &makers[number..=number])];
+            let known = if number < 5 { &known[..] } else { &[] };
+            page(&format!("thing/{number}"), html(number), known)
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let fields = read(&learned.mappings[0].mapping, &page("thing/9", html(7), &[]));
+    assert_eq!(fields["maker"], "Hedy", "{learned:?}");
+}
+
+#[test]
 fn two_fields_with_different_values_have_places_of_their_own() {
     let text = |number: usize| {
         format!(
