@@ -6,14 +6,15 @@
 //! filled without a question, so they are judged separately. `LEARN_PAGES` names a folder of real pages with true
 //! values, as for `learning`; there the sites whose names begin alike teach each other.
 //!
-//!     unseen           all of it
-//!     unseen --show    and the fields that are missed
+//!     unseen             all of it
+//!     unseen --show      and the fields that are missed
+//!     unseen --others    the subjects that the learner's weights were estimated on, but other sites
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use webfill_bench::made_verticals::{Kind, MEASURED};
+use webfill_bench::made_verticals::{Kind, MEASURED, OTHERS};
 use webfill_bench::sites::{Failure, LabelledPage, Site, load_labelled_sites};
 use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_learn::{Page, Proposal, ProposedField, Teachers, common_form};
@@ -21,6 +22,9 @@ use webfill_mapping::PageKind;
 
 /// The number of pages of a generated site.
 const PAGES: usize = 12;
+
+/// The weights were estimated on sites with lower numbers.
+const FIRST_OF_OTHERS: u64 = 1_000;
 
 /// A field is filled without a question if its confidence is at least this.
 const SURE: f64 = 0.95;
@@ -35,8 +39,13 @@ struct Vertical {
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
     let shows = std::env::args().any(|word| word == "--show");
-    let sites = size.pick(8, 5);
-    let made: Vec<Vertical> = MEASURED
+    let is_of_others = std::env::args().any(|word| word == "--others");
+    let (subjects, first) = match is_of_others {
+        true => (OTHERS, FIRST_OF_OTHERS),
+        false => (MEASURED, 0),
+    };
+    let sites = first..first + size.pick(8, 5);
+    let made: Vec<Vertical> = subjects
         .iter()
         .map(|vertical| Vertical {
             name: vertical.name.to_owned(),
@@ -45,7 +54,10 @@ fn main() -> Result<ExitCode, Failure> {
                 .iter()
                 .map(|part| proposed_field(part.column, matches!(part.kind, Kind::SomeOf(_))))
                 .collect(),
-            sites: (0..sites).map(|site| vertical.site(site, PAGES)).collect(),
+            sites: sites
+                .clone()
+                .map(|site| vertical.site(site, PAGES))
+                .collect(),
         })
         .collect();
     let mut verdicts = Vec::new();
