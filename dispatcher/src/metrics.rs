@@ -4,7 +4,6 @@
 
 mod counts;
 mod page;
-mod waiting;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use webfill_followers::row_lists::ListChecker;
 use webfill_followers::thread::wait_for_end;
 use webfill_scheduler::effects::{CrawlWrite, StoreWrite};
 use webfill_service::Fault;
@@ -30,7 +31,6 @@ use crate::config::DispatcherSetup;
 use crate::health::Health;
 use crate::journal::GROUP;
 use crate::retention::Retention;
-use crate::row_lists::ListChecker;
 use crate::tenure_gate::TenureGate;
 
 /// An entry of the thread's queue.

@@ -10,6 +10,7 @@ mod failures;
 mod feeding_run;
 mod findings;
 mod flags;
+mod local_notifications;
 mod notifications;
 mod opening;
 mod options;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
-use webfill_dispatcher::row_lists;
+use webfill_followers::row_lists;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
     CheckedRows, CrawlId, GoneMarking, ListPass, ListState, ListedPage, Lists, Store, StoreUri,

@@ -13,6 +13,7 @@ mod extraction_health;
 mod firehose;
 mod follow;
 mod followed_store;
+pub mod row_lists;
 pub mod run_changes;
 pub mod thread;
 

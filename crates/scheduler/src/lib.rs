@@ -19,6 +19,7 @@ mod caller;
 mod client;
 pub mod control;
 pub mod core;
+pub mod counting;
 mod crawl_registry;
 mod dispatch;
 pub mod effects;

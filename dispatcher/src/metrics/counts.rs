@@ -3,8 +3,6 @@
 //! at most a tenth of the time, so its cost is bounded however large the frontier is; the counts of a large one are
 //! only older.
 
-mod tables;
-
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -12,14 +10,13 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Result};
 use webfill_scheduler::core::HoldConditions;
+use webfill_scheduler::counting::{
+    CrawlTotals, NotificationTotals, RecordTotals, SiteTotals, WaitCounter, WaitStarts, WaitTotals,
+    count_crawls, count_records, count_sites, count_waiting_notifications,
+};
 use webfill_scheduler::frontier::FILE_NAME;
 use webfill_service::Fault;
 
-pub(super) use self::tables::{
-    CrawlTotals, NotificationTotals, RecordTotals, SiteTotals, read_lane,
-};
-use self::tables::{count_crawls, count_records, count_sites, count_waiting_notifications};
-use super::waiting::{WaitCounter, WaitStarts, WaitTotals};
 use crate::clock::SteadyClock;
 
 /// How long the thread works at a time, and how long it sleeps between.

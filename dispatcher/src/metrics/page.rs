@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use webfill_scheduler::core::{CoreMetrics, Deliveries};
+use webfill_scheduler::counting::{
+    CrawlTotals, NotificationTotals, RecordTotals, SiteTotals, WaitReason, WaitTotals,
+};
 use webfill_scheduler::frontier::NothingHandedOut;
 use webfill_scheduler::journal::StandbysReport;
 use webfill_service::last_backup::last_backup_ms;
@@ -18,8 +21,7 @@ use webfill_wire::counts::Histogram;
 use webfill_wire::socket::Traffic;
 use webfill_wire::{BackoffReason, Lane, Outcome};
 
-use super::counts::{Counts, CrawlTotals, NotificationTotals, RecordTotals, SiteTotals};
-use super::waiting::{WaitReason, WaitTotals};
+use super::counts::Counts;
 use super::{LoopMetrics, Shared, lock};
 use crate::clock::SteadyClock;
 use crate::health::Health;

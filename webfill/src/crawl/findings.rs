@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use webfill_dispatcher::row_lists;
+use webfill_followers::row_lists;
 use webfill_followers::run_changes;
 use webfill_health::MappingHealth;
 use webfill_mapping::MappingSet;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use webfill_api::{Refusal, Watch, WatchRun};
-use webfill_dispatcher::local_notifications::{LocalNotifications, RunEnded, StartState};
 use webfill_followers::run_changes;
 use webfill_health::{Alert, Warning};
 use webfill_notifications::silence::RUNS_JUDGED;
@@ -16,6 +15,7 @@ use webfill_service::Fault;
 use webfill_service::signals::{self, SignalRequest};
 use webfill_store::{CrawlId, Store};
 
+use super::local_notifications::{LocalNotifications, RunEnded, StartState};
 use super::run_record::RunFile;
 use super::watch::End;
 use crate::feeding::{now_ms, store_fault};

@@ -19,7 +19,7 @@ type CheckedState = (Value, Map<String, Value>);
 
 /// Queues the crawls whose lists are to be judged, and judges them.
 #[derive(Default)]
-pub(crate) struct ListChecker {
+pub struct ListChecker {
     waiting: VecDeque<CrawlId>,
     present: Option<(CrawlId, Lists)>,
     /// The states of crawls when they were judged. A crawl in the same state need not be judged again.
@@ -31,7 +31,7 @@ pub(crate) struct ListChecker {
 impl ListChecker {
     /// Queues the lists of a crawl if it is finished and has changed since they were last judged. Returns the note of
     /// the crawl if nothing is left to judge.
-    pub(crate) fn queue_unless_checked(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
+    pub fn queue_unless_checked(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
         if crawl.state != CrawlState::Finished {
             self.judged.remove(&crawl.id);
             return note;
@@ -61,13 +61,13 @@ impl ListChecker {
         present.is_some_and(|(present, _)| present == crawl) || self.waiting.contains(crawl)
     }
 
-    pub(crate) fn has_work(&self) -> bool {
+    pub fn has_work(&self) -> bool {
         self.present.is_some() || !self.waiting.is_empty()
     }
 
     /// Judges the next list. After an error, the crawl is judged from its beginning. Returns the note of a crawl
     /// whose last list was judged.
-    pub(crate) async fn judge_next_list(
+    pub async fn judge_next_list(
         &mut self,
         store: &Arc<dyn Store>,
     ) -> Result<Option<i64>, StoreError> {

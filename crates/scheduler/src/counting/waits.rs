@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
-use webfill_scheduler::core::HoldConditions;
 use webfill_wire::Lane;
 
-use super::counts::read_lane;
+use super::tables::read_lane;
+use crate::core::HoldConditions;
 
 /// The number of sites read in one transaction.
 const SLICE: i64 = 5_000;
@@ -21,7 +21,7 @@ const MOST_REMEMBERED: usize = 20_000;
 
 /// Why a queued task waits. The list is closed; each reason has a label in the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum WaitReason {
+pub enum WaitReason {
     /// No connected supervisor serves the lane of the task's crawl.
     Lane,
     /// The task's crawl, application or site has reached its page limit.
@@ -39,7 +39,7 @@ pub(super) enum WaitReason {
 }
 
 impl WaitReason {
-    pub(super) const ALL: [WaitReason; 7] = [
+    pub const ALL: [WaitReason; 7] = [
         WaitReason::Lane,
         WaitReason::Limit,
         WaitReason::Pause,
@@ -49,7 +49,7 @@ impl WaitReason {
         WaitReason::Turn,
     ];
 
-    pub(super) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             WaitReason::Lane => "lane",
             WaitReason::Limit => "limit",
@@ -64,32 +64,32 @@ impl WaitReason {
 
 /// The number of tasks that wait for one reason, and since when.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct WaitTotal {
-    pub(super) tasks: u64,
+pub struct WaitTotal {
+    pub tasks: u64,
     /// Since when the task that has waited longest for this reason has been waiting.
-    pub(super) since_ms: Option<i64>,
+    pub since_ms: Option<i64>,
 }
 
 /// The queued tasks by the reason that they wait for.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct WaitTotals {
+pub struct WaitTotals {
     by: HashMap<WaitReason, WaitTotal>,
     /// How many sites could be fetched from now if a supervisor with a browser were connected. A site counts once for
     /// each crawl.
-    pub(super) unserved_sites: u64,
+    pub unserved_sites: u64,
     /// Since when each crawl has waited for each of its present reasons without interruption.
     since: WaitStarts,
 }
 
-pub(super) type WaitStarts = HashMap<(i64, WaitReason), i64>;
+pub type WaitStarts = HashMap<(i64, WaitReason), i64>;
 
 impl WaitTotals {
-    pub(super) fn total_for_reason(&self, waits_for: WaitReason) -> WaitTotal {
+    pub fn total_for_reason(&self, waits_for: WaitReason) -> WaitTotal {
         self.by.get(&waits_for).copied().unwrap_or_default()
     }
 
     /// Takes out the starts of waiting that this walk has found. The next walk needs them.
-    pub(super) fn take_starts(&mut self) -> WaitStarts {
+    pub fn take_starts(&mut self) -> WaitStarts {
         std::mem::take(&mut self.since)
     }
 
@@ -103,12 +103,12 @@ impl WaitTotals {
 }
 
 /// Counts the queued tasks of one crawl, or a part of them.
-pub(super) struct WaitCounter<'c> {
-    pub(super) db: &'c Connection,
-    pub(super) conditions: &'c HoldConditions,
+pub struct WaitCounter<'c> {
+    pub db: &'c Connection,
+    pub conditions: &'c HoldConditions,
     /// Since when crawls have been waiting, as found by the last walk.
-    pub(super) before: &'c WaitStarts,
-    pub(super) now_ms: i64,
+    pub before: &'c WaitStarts,
+    pub now_ms: i64,
 }
 
 /// A crawl with queued tasks.
@@ -140,7 +140,7 @@ struct SiteQueue {
 impl WaitCounter<'_> {
     /// Counts one slice. `after` is the crawl to continue with, and its site that was counted last. Returns the
     /// position after this slice, or `None` at the end.
-    pub(super) fn count_slice(
+    pub fn count_slice(
         &self,
         after: (i64, i64),
         sum: &mut WaitTotals,
@@ -305,7 +305,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use webfill_scheduler::frontier::{FILE_NAME, Frontier, FrontierConfig};
+    use crate::frontier::{FILE_NAME, Frontier, FrontierConfig};
 
     const NOW_MS: i64 = 100_000;
 

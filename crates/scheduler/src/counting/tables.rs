@@ -3,52 +3,50 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Result, Row, params};
-use webfill_scheduler::core::HoldConditions;
 use webfill_wire::Lane;
+
+use crate::core::HoldConditions;
 
 /// The number of rows counted in one transaction.
 const SLICE: i64 = 20_000;
 
 /// The number of crawls, and of the tasks of all crawls.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(in crate::metrics) struct CrawlTotals {
-    pub(in crate::metrics) crawls: u64,
+pub struct CrawlTotals {
+    pub crawls: u64,
     /// Crawls with queued or leased tasks.
-    pub(in crate::metrics) unfinished: u64,
-    pub(in crate::metrics) paused: u64,
-    pub(in crate::metrics) queued: u64,
-    pub(in crate::metrics) leased: u64,
-    pub(in crate::metrics) done: u64,
+    pub unfinished: u64,
+    pub paused: u64,
+    pub queued: u64,
+    pub leased: u64,
+    pub done: u64,
 }
 
 /// The number of sites by state, and of those that back off by reason. The keys are the names in the metrics.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::metrics) struct SiteTotals {
-    pub(in crate::metrics) by_state: BTreeMap<String, u64>,
-    pub(in crate::metrics) backing_off: BTreeMap<String, u64>,
+pub struct SiteTotals {
+    pub by_state: BTreeMap<String, u64>,
+    pub backing_off: BTreeMap<String, u64>,
     /// How many sites outside memory could be fetched from now, by the lane (with or without a browser) of their next
     /// crawl.
-    pub(in crate::metrics) due: BTreeMap<Lane, u64>,
+    pub due: BTreeMap<Lane, u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(in crate::metrics) struct RecordTotals {
-    pub(in crate::metrics) records: u64,
-    pub(in crate::metrics) resolved: u64,
+pub struct RecordTotals {
+    pub records: u64,
+    pub resolved: u64,
 }
 
 /// Notifications that wait for their delivery.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(in crate::metrics) struct NotificationTotals {
-    pub(in crate::metrics) waiting: u64,
-    pub(in crate::metrics) oldest_made_ms: Option<i64>,
+pub struct NotificationTotals {
+    pub waiting: u64,
+    pub oldest_made_ms: Option<i64>,
 }
 
-pub(super) fn count_crawls(
-    db: &Connection,
-    after: i64,
-    sum: &mut CrawlTotals,
-) -> Result<Option<i64>> {
+/// Adds a slice of the crawls behind the row `after`. Returns its last row, or `None` at the end of the table.
+pub fn count_crawls(db: &Connection, after: i64, sum: &mut CrawlTotals) -> Result<Option<i64>> {
     let sql =
         "SELECT max(id), count(*), total(queued + leased > 0), total(paused AND ended IS NULL),
                    total(queued), total(leased), total(done)
@@ -66,7 +64,9 @@ pub(super) fn count_crawls(
         })
 }
 
-pub(super) fn count_sites(
+/// Adds a slice of the sites behind the row `after`. Returns its last row, or `None` at the end of the table.
+/// `conditions` are reasons for waiting that are not in the file.
+pub fn count_sites(
     db: &Connection,
     after: i64,
     now_ms: i64,
@@ -109,11 +109,8 @@ pub(super) fn count_sites(
     Ok(last)
 }
 
-pub(super) fn count_records(
-    db: &Connection,
-    after: i64,
-    sum: &mut RecordTotals,
-) -> Result<Option<i64>> {
+/// Adds a slice of the records behind the row `after`. Returns its last row, or `None` at the end of the table.
+pub fn count_records(db: &Connection, after: i64, sum: &mut RecordTotals) -> Result<Option<i64>> {
     let sql = "SELECT max(id), count(*), total(resolved)
                FROM (SELECT id, resolved FROM records WHERE id > ?1 ORDER BY id LIMIT ?2)";
     db.prepare_cached(sql)?
@@ -142,7 +139,7 @@ fn lane_of_crawl(
 }
 
 /// Counts all waiting notifications at once, not in slices: their number is bounded, and they have an index.
-pub(super) fn count_waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
+pub fn count_waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     let sql = "SELECT count(*), min(made_ms) FROM notifications WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.query_row([], |row| {
         Ok(NotificationTotals {
@@ -153,7 +150,7 @@ pub(super) fn count_waiting_notifications(db: &Connection) -> Result<Notificatio
 }
 
 /// The lane (with or without a browser) in the settings of a crawl; `http` if it is missing.
-pub(in crate::metrics) fn read_lane(lane: Option<String>) -> Lane {
+pub(super) fn read_lane(lane: Option<String>) -> Lane {
     lane.and_then(|lane| lane.parse().ok())
         .unwrap_or(Lane::Http)
 }
