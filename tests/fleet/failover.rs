@@ -58,6 +58,12 @@ const LOSSES: [Loss; 6] = [
     Loss::KilledWithPrimary,
 ];
 
+/// How long a loss of the dispatcher was felt.
+struct Pause {
+    until_served: Duration,
+    without_page: Duration,
+}
+
 struct Pair {
     // Rust drops the fields in this order: first the processes, then the networks, the servers and the folder.
     dispatchers: [Option<Running>; 2],
@@ -179,9 +185,8 @@ impl Pair {
         self.fed += FED;
     }
 
-    /// Makes the serving dispatcher fail in this way, and waits until the other one serves. Returns the time that this
-    /// took.
-    fn fail_over(&mut self, loss: Loss) -> Duration {
+    /// Makes the serving dispatcher fail in this way, and waits until the other one serves. Returns how long that took.
+    fn fail_over(&mut self, loss: Loss) -> Pause {
         let (lost, next) = (self.serving, 1 - self.serving);
         let began = Instant::now();
         let running = self.dispatchers[lost].take().expect("it runs");
@@ -206,7 +211,7 @@ impl Pair {
         }
         let client = self.client(next);
         wait_for("the other one serves", SERVES_WITHIN, || client.status());
-        let took = began.elapsed();
+        let until_served = began.elapsed();
         self.serving = next;
         match loss {
             Loss::Unplugged | Loss::PowerLost => self.networks[lost].plug_in(),
@@ -225,7 +230,21 @@ impl Pair {
             Loss::HandedOver => drop(ended.expect_code(1)),
             _ => {}
         }
-        took
+        Pause {
+            until_served,
+            without_page: self.longest_time_without_page(began),
+        }
+    }
+
+    /// The longest time between the starts of two requests for pages, of any sites, since `began` until now.
+    fn longest_time_without_page(&self, began: Instant) -> Duration {
+        let visits = self.web.visits().pages();
+        let mut starts: Vec<Instant> = visits.0.iter().map(|visit| visit.started_at).collect();
+        starts.sort();
+        starts.push(Instant::now());
+        let first = starts.partition_point(|start| *start < began).max(1) - 1;
+        let gaps = starts[first..].windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.max().unwrap_or_default()
     }
 
     /// Waits for the end of the crawl, and checks the access log.
@@ -266,10 +285,11 @@ fn machine_address(number: usize) -> String {
     format!("10.78.0.{}", number + 1)
 }
 
-/// Makes the serving dispatcher fail this many times. Prints for each time how long it took until the other one served.
+/// Makes the serving dispatcher fail this many times. Prints for each time how long it took until the other one served,
+/// and the longest time without a page.
 pub(crate) fn run_failovers(losses: usize) {
     let mut pair = Pair::start();
-    let mut took: BTreeMap<Loss, Vec<Duration>> = BTreeMap::new();
+    let mut pauses: BTreeMap<Loss, Vec<Pause>> = BTreeMap::new();
     for number in 0..losses {
         let before = pair.web.visits().len();
         // New pages are fed only if few are left. So there is always something to fetch, and the time at the end does
@@ -282,12 +302,13 @@ pub(crate) fn run_failovers(losses: usize) {
         });
         let loss = LOSSES[number % LOSSES.len()];
         let lost = pair.serving;
-        let time = pair.fail_over(loss);
+        let pause = pair.fail_over(loss);
         println!(
-            "{number}: {loss:?}: the other one serves after {:.1} s",
-            time.as_secs_f64()
+            "{number}: {loss:?}: the other one serves after {:.1} s, {:.1} s without a page",
+            pause.until_served.as_secs_f64(),
+            pause.without_page.as_secs_f64()
         );
-        took.entry(loss).or_default().push(time);
+        pauses.entry(loss).or_default().push(pause);
         pair.start_standby(lost);
     }
     pair.check_results();
@@ -295,21 +316,26 @@ pub(crate) fn run_failovers(losses: usize) {
         "{} pages, each fetched once, at most one each {DELAY:?} from a site",
         pair.fed
     );
-    println!("| loss | times | median, s | worst, s |\n|---|---|---|---|");
-    let unasked = took.iter().filter(|(loss, _)| **loss != Loss::HandedOver);
-    let all: Vec<Duration> = unasked.flat_map(|(_, times)| times.clone()).collect();
-    for (loss, times) in took {
-        print_row(&format!("{loss:?}"), times);
+    println!(
+        "| loss | times | until served: median, worst, s | without a page: median, worst, s |\n|---|---|---|---|"
+    );
+    for (loss, pauses) in &pauses {
+        print_row(&format!("{loss:?}"), pauses.iter());
     }
-    print_row("all but HandedOver", all);
+    let unasked = pauses.iter().filter(|(loss, _)| **loss != Loss::HandedOver);
+    print_row("all but HandedOver", unasked.flat_map(|(_, pauses)| pauses));
 }
 
-fn print_row(name: &str, mut times: Vec<Duration>) {
+fn print_row<'p>(name: &str, pauses: impl Iterator<Item = &'p Pause> + Clone) {
+    let served = median_and_worst(pauses.clone().map(|pause| pause.until_served));
+    let page = median_and_worst(pauses.clone().map(|pause| pause.without_page));
+    println!("| {name} | {} | {served} | {page} |", pauses.count());
+}
+
+fn median_and_worst(times: impl Iterator<Item = Duration>) -> String {
+    let mut times: Vec<Duration> = times.collect();
     times.sort();
-    let Some(worst) = times.last() else {
-        return;
-    };
-    let median = times[times.len() / 2].as_secs_f64();
-    let (count, worst) = (times.len(), worst.as_secs_f64());
-    println!("| {name} | {count} | {median:.1} | {worst:.1} |");
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    let worst = times.last().copied().unwrap_or_default();
+    format!("{:.1}, {:.1}", median.as_secs_f64(), worst.as_secs_f64())
 }
