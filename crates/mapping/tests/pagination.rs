@@ -135,7 +135,7 @@ fn faulty_parameters_are_refused_with_their_path() {
         ),
         (
             json!({"parameter": "a", "count": "pages", "size": 2}),
-            format!("{path}.size: is of no use"),
+            format!("{path}.size: has no effect"),
         ),
         (
             json!({"parameter": "a", "step": 0}),
