@@ -66,7 +66,7 @@ fn small_pages_course(web: &Web) -> Course {
             .collect(),
         depth: 50,
         mapping: "catalogue/mapping.json",
-        limits: [1.0 / 15.0, 0.9],
+        limits: [1.0 / 15.0, 0.85],
     }
 }
 
@@ -84,7 +84,7 @@ pub fn measure_real_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
         seeds: spread.map(|(path, site)| format!("{site}{path}")).collect(),
         depth: 0,
         mapping: "articles/mapping.json",
-        limits: [2.0 / 5.0, 0.6],
+        limits: [2.0 / 5.0, 0.42],
     };
     cores::run_on_first_core(|| course.run(size, &described, &web))
 }
