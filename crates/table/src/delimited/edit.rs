@@ -44,8 +44,8 @@ pub(super) fn find_quoted_columns(
         .collect()
 }
 
-/// The bytes of a cell with the value. It is in quotes only if it needs them, or if the old cell or its column has them. An error says
-/// why the dialect cannot express the value.
+/// The bytes of a cell with the value. It is in quotes only if it needs them, or if the old cell or its column has them.
+/// An error says why the dialect cannot express the value.
 pub(super) fn encode_cell(
     value: &str,
     was_quoted: bool,
