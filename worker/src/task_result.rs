@@ -27,7 +27,7 @@ use crate::scripts::UnreadPage;
 /// The result of a task, filled by its fetch and its extraction.
 #[derive(Debug)]
 pub struct TaskResult {
-    /// The span for log lines about the task: the one in which its result was begun.
+    /// The span of all log lines about the task.
     pub span: Span,
     pub task: Task,
     pub crawl: Arc<CrawlSettings>,

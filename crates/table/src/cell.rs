@@ -60,3 +60,12 @@ impl Cell {
         }
     }
 }
+
+/// Whether a cell's text begins with `http://` or `https://`, and more follows.
+pub(crate) fn begins_as_link(text: &str) -> bool {
+    let begins = |scheme: &str| {
+        let head = text.get(..scheme.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
+    };
+    begins("http://") || begins("https://")
+}

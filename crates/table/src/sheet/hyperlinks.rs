@@ -10,6 +10,7 @@ use quick_xml::events::Event;
 
 use super::package::{Package, attribute_value, for_each_element};
 use super::rewrite::{Place, column_of_reference};
+use crate::cell::begins_as_link;
 
 /// The most links that are held in memory.
 const MOST_LINKS: usize = 1 << 20;
@@ -84,20 +85,12 @@ fn read_targets(package: &mut Package, part: &str) -> HashMap<String, String> {
         if let (Some(id), Some(target)) = (
             attribute_value(element, "Id"),
             attribute_value(element, "Target"),
-        ) && is_link(&target)
+        ) && begins_as_link(&target)
         {
             targets.insert(id, target);
         }
     });
     targets
-}
-
-fn is_link(text: &str) -> bool {
-    let begins = |scheme: &str| {
-        let start = text.get(..scheme.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
-    };
-    begins("http://") || begins("https://")
 }
 
 /// Adds a link to the cells of a reference such as `B2` or `B2:B9`. Returns their number.
@@ -140,7 +133,7 @@ fn link_of_formula(formula: &str) -> Option<String> {
     let (link, rest) = inner.split_once('"')?;
     let is_whole = rest.trim_start().starts_with([',', ';', ')']);
     let is_hyperlink = name.eq_ignore_ascii_case("HYPERLINK");
-    (is_hyperlink && is_whole && is_link(link)).then(|| link.to_owned())
+    (is_hyperlink && is_whole && begins_as_link(link)).then(|| link.to_owned())
 }
 
 #[cfg(test)]

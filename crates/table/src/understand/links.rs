@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, begins_as_link};
 use crate::sample::Sample;
 use crate::shape::Shape;
 
@@ -46,7 +46,7 @@ impl UrlColumn {
 
 /// The text as a link, with a scheme; `None` if it cannot be one.
 fn add_scheme(text: String) -> Option<String> {
-    if starts_with_scheme(&text) {
+    if begins_as_link(&text) {
         return Some(text);
     }
     let host = text.split(['/', '?', '#']).next().unwrap_or_default();
@@ -71,7 +71,7 @@ fn links_within(text: &str) -> Vec<String> {
         let link = &link[..link.find(is_end).unwrap_or(link.len())];
         let link =
             truncate_at_closing_bracket(link).trim_end_matches(['.', ',', ';', ':', '!', '?']);
-        if starts_with_scheme(link) && !links.iter().any(|other| other == link) {
+        if begins_as_link(link) && !links.iter().any(|other| other == link) {
             links.push(link.to_owned());
         }
         rest = &rest[at + "://".len()..];
@@ -91,14 +91,6 @@ fn truncate_at_closing_bracket(link: &str) -> &str {
         }
     }
     link
-}
-
-fn starts_with_scheme(text: &str) -> bool {
-    let begins = |scheme: &str| {
-        let head = text.get(..scheme.len());
-        head.is_some_and(|head| head.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
-    };
-    begins("http://") || begins("https://")
 }
 
 /// Splits a cell into its links. A separator splits only if a link follows it; otherwise it is a part of a link. If white
@@ -228,7 +220,7 @@ fn texts_of_cell(cell: &Cell) -> Vec<&str> {
 }
 
 fn link_at_start(text: &str) -> Vec<String> {
-    let is_link = starts_with_scheme(text);
+    let is_link = begins_as_link(text);
     is_link.then(|| text.to_owned()).into_iter().collect()
 }
 

@@ -29,18 +29,20 @@ pub(super) struct Line {
 impl Line {
     /// The doubt that this line is about, and whether the line's values are unchanged.
     pub(super) fn find<'l>(&self, listed: &'l [ListedDoubt]) -> Option<(&'l ListedDoubt, bool)> {
-        let is_of_page = |doubt: &&ListedDoubt| {
-            let shown = &doubt.shown;
+        let is_of_page = |shown: &ShownCells| {
             (&shown.column, &shown.url) == (&self.shown.column, &self.shown.url)
         };
-        let of_page: Vec<&ListedDoubt> = listed.iter().filter(is_of_page).collect();
-        let of_row = of_page
-            .iter()
-            .filter(|doubt| doubt.shown.id == self.shown.id);
-        let mut its: Vec<&ListedDoubt> = of_row.copied().collect();
+        let is_of_row = |shown: &ShownCells| is_of_page(shown) && shown.id == self.shown.id;
+        let has_values = |shown: &ShownCells| {
+            is_of_page(shown)
+                && (&shown.known, &shown.page) == (&self.shown.known, &self.shown.page)
+        };
+        let mut its: Vec<&ListedDoubt> =
+            listed.iter().filter(|one| is_of_row(&one.shown)).collect();
         if its.is_empty() {
-            // Spreadsheets change ids that look like numbers or dates: `007` to `7`.
-            its = of_page;
+            // Spreadsheets change ids that look like numbers or dates: `007` to `7`. The same values of the same page
+            // show that the line is not about another row.
+            its = listed.iter().filter(|one| has_values(&one.shown)).collect();
         }
         match (
             its.iter().find(|doubt| doubt.shown == self.shown),

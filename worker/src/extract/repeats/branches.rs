@@ -21,7 +21,7 @@ const MOST_PROMISES: u32 = 64;
 /// A number that has risen this often counts as a counter.
 const RISES_OF_COUNTER: u8 = 3;
 
-/// The list of a page's texts keeps room for so many of them.
+/// The largest capacity, in texts, that the list of a page's texts keeps for the next page.
 const MOST_KEPT_TEXTS: usize = 4_096;
 
 const MOST_BRANCHES: usize = 2_048;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::Failure;
 use crate::dispatcher::HOST;
 
-/// The number of clients. There are so many that the dispatcher never waits for the next list: each waits for an answer,
-/// which leaves when the journal has the list.
+/// The number of clients. Each waits for the answer to its list, which is sent once the list is in the journal. With
+/// fewer clients, the dispatcher would be idle in the meantime.
 const CLIENTS: u64 = 8;
 const LIST: u64 = 1_000;
 
